@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -358,21 +359,90 @@ def test_client_of_a_killed_emulator_is_told_to_begin_anew(tmp_path):
         emulator.stop()
 
 
-def test_server_of_the_documentation_serves_the_client_beside_it(tmp_path):
-    """What the page tells to copy runs as it stands there."""
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("language", SERVERS)
+def test_clients_under_load_keep_apart_over_the_end_of_the_emulator(tmp_path, language):
+    """`kill -9` of all in the middle of two clients' words: their rows stay, and what they begin anew is their own."""
+    check_available(language)
+    emulator = Emulator(state=tmp_path / "state").start()
+    endless, count, half, clients = 2000, 60, threading.Semaphore(0), []
+
+    def begin(site, name, count):
+        url, host = f"{site.localyun.endpoint}/mcp", f"{name}.fc.localhost"
+        words = [[f"{each}{number}" for number in range(count)] for each in "ab"]
+        clients[:] = [Client(language, url, host, "streamable", *each) for each in words]
+        return clients
+
+    def talk(each, until):
+        """Return all that was heard up to *until* words; fails at the end of the emulator."""
+        heard = []
+        for number in range(until):
+            if number:
+                each.go_on()
+            heard.append(each.said())
+            if number == count // 2:
+                half.release()
+        return heard
+
+    try:
+        site = Site(emulator.localyun)
+        name = served(site, language, "streamable")
+        site.web(name)
+        with ThreadPoolExecutor() as both:
+            talks = [both.submit(talk, each, endless) for each in begin(site, name, endless)]
+            for _ in talks:
+                assert half.acquire(timeout=60), [each.exception(0) for each in talks]
+            before = {each["session"]: each["instance"] for each in sessions_of(site, name)}
+            emulator._process.kill()
+            for each in clients:
+                each.process.kill()
+            broken = [each.exception(60) is not None for each in talks]
+        for each in clients:
+            each.process.communicate(timeout=30)
+        emulator.stop()
+        emulator.start()
+        site = Site(emulator.localyun)
+        left = {each["session"]: each["instance"] for each in sessions_of(site, name)}
+        with ThreadPoolExecutor() as both:
+            heard = list(both.map(lambda each: talk(each, count), begin(site, name, count)))
+        for each in clients:
+            each.end()
+    finally:
+        for each in clients:
+            each.process.kill()
+            each.process.communicate(timeout=30)
+        emulator.stop()
+
+    assert all(broken)
+    assert (len(before), len(set(before.values()))) == (2, 2)
+    assert left == dict.fromkeys(before, "")
+    for mine, letter in zip(heard, "ab", strict=True):
+        assert [each[1:] for each in mine] == [[f"{letter}{n}" for n in range(upto)] for upto in range(1, count + 1)]
+    where = [{each[0] for each in mine} for mine in heard]
+    assert [len(each) for each in where] == [1, 1]
+    assert len({*where[0], *where[1], *before.values()}) == 4
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_server_of_the_documentation_serves_the_client_beside_it(tmp_path, transport):
+    """What the page tells to copy runs as it stands there, over SSE with the changes that it names."""
     check_available("python")
     page = (ROOT / "docs" / "functions" / "sessions.md").read_text(encoding="utf-8")
     server, config, client = re.findall(r"```\w+\n(.*?)```", page, flags=re.DOTALL)
+    if transport == "sse":
+        opened = re.search(r"`(sse_client\(.*\))`", page)[1].replace('"http://127.0.0.1:8868/sse"', "address")
+        client = f"from mcp.client.sse import sse_client\n{client}".replace("streamable_http_client(address)", opened)
+        server, config = server.replace("streamable-http", "sse"), config.replace("MCP_STREAMABLE", "MCP_SSE")
     folder = tmp_path / "functions" / "words"
     folder.mkdir(parents=True)
     (folder / "server.py").write_text(server)
     (folder / "function.yml").write_text(config.replace("python3", sys.executable))
     with Emulator(functions=tmp_path / "functions") as localyun:
-        address = f"{localyun.endpoint}/2023-03-30/proxy/words/mcp"
+        path = "sse" if transport == "sse" else "2023-03-30/proxy/words/mcp"
         done = subprocess.run(
-            [sys.executable, "-c", client, address], capture_output=True, text=True, timeout=60, check=False
-        )
-        shown = localyun.command("function", "sessions", "words")
+            [sys.executable, "-c", client, f"{localyun.endpoint}/{path}"],
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        eventually(lambda: "words" not in localyun.command("function", "sessions", "words"), 30, lambda: "it goes on")
 
     assert (done.stdout, done.returncode) == ("to\nto be\n", 0), done.stderr
-    assert "words" not in shown

@@ -154,6 +154,10 @@ class Site:
             trigger_name="web", trigger_type="http", trigger_config=json.dumps(config)
         )
         self.client.create_trigger(name, self.models.CreateTriggerRequest(body=body))
+        return self.asker(name)
+
+    def asker(self, name):
+        """Return what asks the HTTP trigger of ``function`` or ``function.qualifier``."""
 
         def ask(method="GET", path="/", body=None, **headers):
             address = self.localyun.endpoint.removeprefix("http://")

@@ -101,6 +101,11 @@ def is_version(qualifier: str) -> bool:
     return qualifier.isascii() and qualifier.isdigit()
 
 
+def is_fixed(qualifier: str | None) -> bool:
+    """Whether *qualifier* always means the same version, or the head; an alias may be pointed to another one."""
+    return is_latest(qualifier) or is_version(qualifier or "")
+
+
 def pick(alias: Alias, draw: float, request: Request | None = None) -> str:
     """Return the version id one call through *alias* goes to; *draw* is a random number in [0, 1).
 
@@ -258,6 +263,15 @@ class Resolver:
         if target is None:
             target = self._targets[key] = self._build(tenant, service, name, number)
         return target
+
+    def choices(self, tenant: Tenant, service: str, name: str, alias: str) -> list[Target]:
+        """Return everything that a call through an alias may run; nothing for what is no alias.
+
+        Raises: FunctionNotFound, VersionNotFound.
+        """
+        known = self._store.alias(tenant, scope_of(service, name), alias)
+        versions = () if known is None else (known.version_id, *known.weights)
+        return [self.target(tenant, service, name, version, 1.0) for version in versions]
 
     def _function(self, tenant: Tenant, service: str, name: str, number: int) -> Function:
         function = self._store.function(tenant, service, name, number)

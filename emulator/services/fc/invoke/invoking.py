@@ -18,7 +18,7 @@ from emulator.kernel.turnstile import Turnstile, befallen
 from emulator.services.fc import limits
 from emulator.services.fc.capacity.admission import Admission
 from emulator.services.fc.catalog.affinity import Affinity
-from emulator.services.fc.catalog.resolving import FunctionKeys, Resolver, Target
+from emulator.services.fc.catalog.resolving import FunctionKeys, Resolver, Target, is_fixed
 from emulator.services.fc.errors import EntityTooLarge, FcError, InvalidArgument
 from emulator.services.fc.model import CUSTOM_CONTAINER, LATEST, FunctionRef, display_name, invocation_of
 from emulator.services.fc.ports import Called, Ended, FunctionDoubles, Instances, Ports
@@ -53,7 +53,7 @@ class FunctionCall:
 
     ``service`` is empty for a 3.0 function; ``tracing``, ``http``, ``stream`` and ``body`` as in `Invocation`.
     ``request`` is the one it comes with, for aliases that route by content. ``origin`` is who calls; ``attempt`` marks
-    one of the queue of asynchronous calls.
+    one of the queue of asynchronous calls. ``session`` as in `Arrival.drawn`.
     """
 
     service: str
@@ -70,6 +70,7 @@ class FunctionCall:
     origin: Origin = "client"
     attempt: bool = False
     body: RequestPieces | None = None
+    session: tuple[str, str] | None = None
 
     @property
     def subject(self) -> Subject:
@@ -151,13 +152,34 @@ class Invoker:
     def check(self, tenant: Tenant, call: FunctionCall) -> Target:
         """Find what *call* would run, without running it; the choice between an alias's versions happens here.
 
+        A call of a session runs what the session began with, whatever its alias or its function has become since.
+
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, EntityTooLarge, InvalidArgument.
         """
         if len(call.event) > limits.SYNC_PAYLOAD_BYTES:
             raise EntityTooLarge(limit=limits.SYNC_PAYLOAD_BYTES)
-        return self._resolver.target(
+        target = self._resolver.target(
             tenant, call.service, call.function, call.qualifier, self._ids.fraction(), call.request
         )
+        if target.affinity is None and (call.service or is_fixed(call.qualifier)):
+            return target
+        return self._kept_to(tenant, call, target)
+
+    def _kept_to(self, tenant: Tenant, call: FunctionCall, target: Target) -> Target:
+        """Return *target*, or what the session runs that *call* names by any of the versions of its alias."""
+        arrival = _arrival(tenant, call)
+        if arrival is None:
+            return target
+        choices = [target]
+        if not is_fixed(call.qualifier):
+            choices += self._resolver.choices(tenant, call.service, call.function, call.qualifier or LATEST)
+        return self._reception.kept_to(arrival, choices) or target
+
+    def drawn(self, call: FunctionCall, target: Target) -> tuple[str, str] | None:
+        """Return the header field of the session that *call* begins on *target*, for an event that shows it."""
+        if call.request is None or target.affinity is None:
+            return None
+        return self._reception.drawn(call.request, target.affinity)
 
     def check_callable(self, tenant: Tenant, service: str, function: str, qualifier: str | None) -> None:
         """Make sure that there is something to call and that it may be called, now or later.
@@ -285,11 +307,8 @@ class Invoker:
 
         Raises: InvalidArgument, SessionNotActive.
         """
-        if call.request is None or call.attempt:
-            return None
-        lane = FunctionRef(tenant, call.service, call.function, call.qualifier or LATEST)
-        arrival = Arrival(lane=lane, request=call.request, http=call.http, body=call.event)
-        return self._reception.receive(arrival, target, affinity)
+        arrival = _arrival(tenant, call)
+        return None if arrival is None else self._reception.receive(arrival, target, affinity)
 
     def invocation(self, tenant: Tenant, call: FunctionCall, target: Target) -> Invocation:
         """Return *call* as an instance of *target* gets it."""
@@ -326,6 +345,14 @@ class Invoker:
                 "start": started or "-", "ms": spent_ms,
             },
         )  # fmt: skip
+
+
+def _arrival(tenant: Tenant, call: FunctionCall) -> Arrival | None:
+    """Return *call* as sessions see it, None for one that knows none."""
+    if call.request is None or call.attempt or call.origin == "async":
+        return None
+    lane = FunctionRef(tenant, call.service, call.function, call.qualifier or LATEST)
+    return Arrival(lane=lane, request=call.request, http=call.http, body=call.event, drawn=call.session)
 
 
 def too_large(part: str, limit: int) -> InvalidArgument:

@@ -17,14 +17,12 @@ from emulator.services.fc.invoke.invoking import refusal
 from emulator.services.fc.model import FunctionRef
 from emulator.services.fc.runtime.model import RuntimeFailure
 from emulator.services.fc.service import FunctionCompute
-from emulator.services.fc.sessions.codec import changed_session, new_session, render_session
+from emulator.services.fc.sessions.codec import changed_session, new_session, new_snapshot, render_session
 from emulator.services.fc.sessions.marks import checked_id
 from emulator.services.fc.sessions.model import Session, Status
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
-from emulator.wire.schema.kinds import TEXT, Text
 
-_NEEDED = Text(shortest=1)
 _ONE = "/functions/{function}/sessions/{session}"
 
 
@@ -36,16 +34,15 @@ async def create_session(fc: FunctionCompute, call: OperationRequest) -> Respons
     ResourceExhausted, CAExited.
     Source: alibabacloud_fc20230330, CreateSession; that an empty id means a generated one is from its comment.
     """
-    body = codec.json_body(call)
     target = _target(fc, call)
     affinity = target.affinity
     if affinity is None or not affinity.has_api:
         kind = "no session affinity" if affinity is None else f"the session affinity {affinity.kind}"
         raise InvalidArgument(f"the function '{call.path['function']}' has {kind}")
-    values = new_session(body)
-    if body.get("snapshotId"):
-        raise FcError("SnapshotNotFound", snapshot=str(body["snapshotId"]))
-    wanted = codec.BODY.reader(TEXT)(body.get("sessionId") or "", "sessionId")
+    values = new_session(codec.json_body(call))
+    if snapshot := values.pop("snapshot_id", ""):
+        raise FcError("SnapshotNotFound", snapshot=snapshot)
+    wanted = values.pop("session_id", "")
     if wanted and affinity.kind != HEADER:
         raise InvalidArgument(f"sessionId cannot be chosen with the session affinity {affinity.kind}")
     drawn = fc.ids.hex(32) if affinity.kind == HEADER else fc.ids.uuid()
@@ -153,9 +150,7 @@ def create_snapshot(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: alibabacloud_fc20230330, CreateSnapshot; the code is assumed.
     """
     _target(fc, call)
-    body = codec.json_body(call)
-    session_id = codec.BODY.reader(_NEEDED)(body.get("sessionId") or "", "sessionId")
-    description = codec.BODY.reader(TEXT)(body.get("description") or "", "description")
+    session_id, description = new_snapshot(codec.json_body(call))
     if len(description.encode()) > limits.SNAPSHOT_DESCRIPTION_BYTES or not all(map(str.isprintable, description)):
         raise InvalidArgument(
             f"description must have at most {limits.SNAPSHOT_DESCRIPTION_BYTES} bytes and no control characters"

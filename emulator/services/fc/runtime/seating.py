@@ -29,6 +29,12 @@ class Seat:
         """The id of the instance it is in, empty when it is in none."""
         return "" if self.instance is None else self.instance.instance_id
 
+    @property
+    def image(self) -> FunctionImage | None:
+        """What its instance was built from, None when it is in none that goes on."""
+        held = self.instance
+        return held.image if held is not None and held.alive and not held.retired else None
+
     def take(self, instance: Instance) -> None:
         """Sit down; an instance for one session alone takes no other caller from now on."""
         self.instance = instance

@@ -8,7 +8,20 @@ from emulator.services.fc.catalog.structures import JUICE_FS, NAS, OSS_MOUNT, PO
 from emulator.services.fc.codec import BODY, times_of
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.sessions.model import Session
-from emulator.wire.schema.kinds import ABSENT, FLAG, TEXT, TEXT_MAP, TEXTS, Field, Items, MapOf, Shape, member, record
+from emulator.wire.schema.kinds import (
+    ABSENT,
+    FLAG,
+    TEXT,
+    TEXT_MAP,
+    TEXTS,
+    Field,
+    Items,
+    MapOf,
+    Shape,
+    Text,
+    member,
+    record,
+)
 
 _TRANSFORM = record(headers=TEXT_MAP, headerValueReplacements=Items(record(placeholder=TEXT, value=TEXT)))
 _NETWORK_UPDATE = record(allowOut=TEXTS, denyOut=TEXTS, rules=MapOf(Items(record(transform=_TRANSFORM))))
@@ -30,7 +43,10 @@ _CHANGED = Shape(
         member("network", _NETWORK_UPDATE),
     ),
 )
-_NEW = _CHANGED.with_kinds(network=_NETWORK)
+_NEW = _CHANGED.with_kinds(network=_NETWORK).extended(
+    Field("sessionId", "session_id", TEXT), Field("snapshotId", "snapshot_id", TEXT)
+)
+_NEW_SNAPSHOT = record(sessionId=Text(shortest=1), description=TEXT)
 
 
 def new_session(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -39,6 +55,17 @@ def new_session(body: Mapping[str, Any]) -> dict[str, Any]:
     Raises: InvalidArgument.
     """
     return BODY.read(_NEW, body)
+
+
+def new_snapshot(body: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the session that a request for a snapshot names, and its description.
+
+    Raises: InvalidArgument.
+    """
+    values = BODY.read(_NEW_SNAPSHOT, body)
+    if "sessionId" not in values:
+        raise InvalidArgument("sessionId is required")
+    return values["sessionId"], values.get("description", "")
 
 
 def changed_session(body: Mapping[str, Any], session: Session) -> dict[str, Any]:

@@ -100,12 +100,14 @@ class Sessions:
         return "" if seat is None else seat.instance_id
 
     def target_of(self, session: Session, target: Target) -> Target:
-        """Return what the calls of a session run: the version that was chosen when it began."""
-        if session.version == target.version:
-            return target
-        lane = session.lane
-        qualifier = None if session.version == LATEST else session.version
-        return self._resolver.target(lane.tenant, lane.service, lane.function, qualifier, 1.0)
+        """Return what the calls of a session run: the version that was chosen when it began, as its instance has it."""
+        if session.version != target.version:
+            lane = session.lane
+            qualifier = None if session.version == LATEST else session.version
+            target = self._resolver.target(lane.tenant, lane.service, lane.function, qualifier, 1.0)
+        seat = self._seats.get(session.seq or 0)
+        image = None if seat is None else seat.image
+        return target if image is None else target._replace(image=image)
 
     def begin(self, lane: FunctionRef, session_id: str, target: Target, given: Mapping[str, Any] = {}) -> Session:
         """Write a new session of what *target* runs; *given* has what its caller sets."""

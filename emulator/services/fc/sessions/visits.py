@@ -7,10 +7,12 @@ Source: Function Compute 3.0, HeaderField affinity, Cookie affinity, MCP SSE aff
 what calls of unknown or paused sessions get is assumed.
 """
 
+from collections.abc import Iterable
+
 from emulator.http.message import Request
 from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.ids import Ids
-from emulator.services.fc.catalog.affinity import HEADER, SSE, Affinity
+from emulator.services.fc.catalog.affinity import COOKIE, HEADER, SSE, Affinity
 from emulator.services.fc.catalog.resolving import Target
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.model import FunctionRef
@@ -26,12 +28,16 @@ Fields = tuple[tuple[str, str], ...]
 
 @frozen
 class Arrival:
-    """A call as this room sees it; ``http`` is set when the function serves the request itself."""
+    """A call as this room sees it; ``http`` is set when the function serves the request itself.
+
+    ``drawn`` is the header field of the session that it begins, where that is in the event already.
+    """
 
     lane: FunctionRef
     request: Request
     http: HttpCall | None
     body: bytes
+    drawn: tuple[str, str] | None = None
 
 
 class Reception:
@@ -42,30 +48,62 @@ class Reception:
         self._instances = instances
         self._ids = ids
 
+    def kept_to(self, arrival: Arrival, choices: Iterable[Target]) -> Target | None:
+        """Return what the session that a call names has run since it began, None when it names none that lives.
+
+        *choices* are what a new session might run; each may know its sessions by another name.
+        """
+        for target in choices:
+            if target.affinity is not None and (named := self._name_in(arrival, target.affinity)):
+                session = self._sessions.store.live(arrival.lane, named)
+                if session is not None:
+                    return self._sessions.target_of(session, target)
+        return None
+
+    def drawn(self, request: Request, affinity: Affinity) -> tuple[str, str] | None:
+        """Return the header field that names a new session, None for a call that names one or has no such field."""
+        if affinity.kind != HEADER or request.headers.get(affinity.header):
+            return None
+        return (affinity.header, self._ids.hex(32))
+
     def receive(self, arrival: Arrival, target: Target, affinity: Affinity) -> "Visit | None":
         """Return how the call goes, None when it goes wherever there is room. Nothing is written yet.
 
         Raises: InvalidArgument for an invalid id, or one that must not be used again; SessionNotActive.
         """
+        if affinity.has_api:
+            return self._named(arrival, target, affinity)
+        if arrival.http is None:
+            return None
+        if affinity.kind == SSE and marks.opens_stream(arrival.http, affinity.sse_path):
+            return self._visit(arrival, target, None)
+        if session_id := self._name_in(arrival, affinity):
+            session = self._sessions.store.live(arrival.lane, session_id)
+            return None if session is None else self._visit(arrival, target, session, session_id)
+        begins = affinity.kind != SSE and marks.initializes(arrival.http, arrival.body)
+        return self._visit(arrival, target, None) if begins else None
+
+    @staticmethod
+    def _name_in(arrival: Arrival, affinity: Affinity) -> str:
+        """Return the name of its session that a call has, empty when it has none."""
         match affinity.kind:
-            case _ if affinity.has_api:
-                return self._named(arrival, target, affinity)
-            case _ if arrival.http is None:
-                return None
+            case kind if kind == HEADER:
+                return arrival.request.headers.get(affinity.header)
+            case kind if kind == COOKIE:
+                return marks.cookie_of(arrival.request)
             case kind if kind == SSE:
-                return self._of_sse(arrival, arrival.http, target, affinity)
+                return marks.in_address(arrival.http) if arrival.http is not None else ""
             case _:
-                return self._of_streamable(arrival, arrival.http, target)
+                return arrival.request.headers.get(marks.MCP_HEADER)
 
     def _named(self, arrival: Arrival, target: Target, affinity: Affinity) -> "Visit":
         fields: Fields = ()
-        by_header = affinity.kind == HEADER
-        session_id = arrival.request.headers.get(affinity.header) if by_header else marks.cookie_of(arrival.request)
+        session_id = self._name_in(arrival, affinity)
         if session_id:
             session_id = marks.checked_id(session_id, affinity.header or "cookie")
-        elif by_header:
-            session_id = self._ids.hex(32)
-            fields = ((affinity.header, session_id),)
+        elif (drawn := arrival.drawn or self.drawn(arrival.request, affinity)) is not None:
+            session_id = drawn[1]
+            fields = (drawn,)
         else:
             session_id = self._ids.uuid()
             fields = (marks.set_cookie(session_id, affinity.ttl_s),)
@@ -76,26 +114,18 @@ class Reception:
             raise FcError("SessionNotActive", session=session_id, status=session.status.value)
         return self._visit(arrival, target, session, session_id, fields)
 
-    def _of_sse(self, arrival: Arrival, http: HttpCall, target: Target, affinity: Affinity) -> "Visit | None":
-        if marks.opens_stream(http, affinity.sse_path):
-            return self._visit(arrival, target, None)
-        return self._known(arrival, target, marks.in_address(http))
-
-    def _of_streamable(self, arrival: Arrival, http: HttpCall, target: Target) -> "Visit | None":
-        if session_id := arrival.request.headers.get(marks.MCP_HEADER):
-            return self._known(arrival, target, session_id)
-        return self._visit(arrival, target, None) if marks.initializes(http, arrival.body) else None
-
-    def _known(self, arrival: Arrival, target: Target, session_id: str) -> "Visit | None":
-        session = self._sessions.store.live(arrival.lane, session_id) if session_id else None
-        return None if session is None else self._visit(arrival, target, session, session_id)
-
     def _visit(
         self, arrival: Arrival, target: Target, session: Session | None, session_id: str = "", fields: Fields = ()
     ) -> "Visit":
         if session is not None:
             target = self._sessions.target_of(session, target)
         return Visit(self._sessions, self._instances, arrival, target, session, session_id, fields)
+
+
+def with_field(http: HttpCall, field: tuple[str, str]) -> HttpCall:
+    """Return a request with a header field in the place of all that have its name, which are empty."""
+    others = (each for each in http.headers if each[0].lower() != field[0])
+    return replace(http, headers=(*others, field))
 
 
 class Visit:
@@ -163,7 +193,7 @@ class Visit:
             return replace(invocation, session=(affinity.header, self._session_id))
         if http is None or not self.fields or self.fields[0][0] == "Set-Cookie":
             return invocation
-        return replace(invocation, http=replace(http, headers=(*http.headers, *self.fields)))
+        return replace(invocation, http=with_field(http, self.fields[0]))
 
     def _left(self, session: Session, result: InvocationResult) -> None:
         http, answer = self._arrival.http, result.http

@@ -42,6 +42,7 @@ from emulator.services.fc.model import is_custom
 from emulator.services.fc.runtime import logs
 from emulator.services.fc.runtime.model import HttpAnswer, HttpCall, RequestBroken
 from emulator.services.fc.runtime.streaming import RequestPieces, StreamedBody
+from emulator.services.fc.sessions.visits import with_field
 from emulator.services.fc.triggers.http_access import (
     allowed_fields,
     claims_of,
@@ -111,10 +112,13 @@ class HttpInvoker:
         if request.arriving is not None:
             call = await self._with_body(call, request.arriving, target, chosen)
         as_event = generation == "3.0" and not is_custom(chosen.image.runtime)
+        no_answer = _wants_no_answer(request, target)
         if as_event:
+            if not no_answer and (field := self._invoker.drawn(call, chosen)) is not None and call.http is not None:
+                call = replace(call, http=with_field(call.http, field), session=field)
             event = await _beside_the_loop(len(call.event), partial(render_event, call, target.tenant.account, host))
             call = replace(call, event=event, http=None)
-        if _wants_no_answer(request, target):
+        if no_answer:
             # the caller does not want to wait. Source: web function page of 3.0; the answer is assumed
             self._enqueue(target.tenant, call, "")
             return Response(202)
