@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from emulator.kernel import system
+from emulator.kernel.bounds import STATE
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import field, frozen
 from emulator.wire.schema.kinds import (
@@ -81,7 +82,7 @@ class Config:
     host: tuple[str, ...] | None = None
     port: int = DEFAULT_PORT
     https_port: int = DEFAULT_HTTPS_PORT
-    state: Path = Path(".localyun")
+    state: Path = Path(STATE)
     ephemeral: bool = False
     functions: Path | None = None
     auth: Literal["verify", "lenient"] = "verify"
@@ -167,7 +168,7 @@ def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path) -> 
         if option.name in raw:
             values[option.name] = _value_of(option, raw[option.name])
     values.setdefault("functions", folder / "functions")
-    values.setdefault("state", folder / ".localyun")
+    values.setdefault("state", folder / STATE)
     if values.get("port", DEFAULT_PORT) != DEFAULT_PORT:
         values.setdefault("https_port", AUTO_PORT)  # nobody chose it: a second emulator must not stumble over the first
     origins = {option.name: raw[option.name].origin if option.name in raw else "default" for option in OPTIONS}

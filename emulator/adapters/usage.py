@@ -46,7 +46,8 @@ class Counts:
 class ExecutionUsage:
     """What an execution has used: the steps of its history, and what its trace says came of them.
 
-    *trace* returns the tree of an id. A call takes the time that the trace gives it: none where the clock is frozen.
+    *trace* returns the tree of an id. A call takes the time that the trace gives it, in whole milliseconds, and one at
+    least, also where the clock is frozen: a started millisecond counts.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class ExecutionUsage:
                 with suppress(ServiceError):  # a mock has answered for a function that does not exist
                     service, _, function = name.rpartition("/")
                     size = self._functions.resolver.target(tenant, service, function, None, 1.0).image.size
-                    yield from of_call(name, size, int(node["duration_ms"] or 0))
+                    yield from of_call(name, size, max(1, int(node["duration_ms"] or 0)))
                     return
                 yield Amount("fc.calls", name, "mock", 1)
             case "push":

@@ -1,5 +1,6 @@
 """The part of the grammar that deals with flows: their executions, definitions and rehearsals."""
 
+from emulator.cli.deploy_grammar import add_within
 from emulator.cli.parser import Commands, Parser, command, group
 
 
@@ -110,6 +111,12 @@ def add_flow(actions: Commands) -> None:
     stop.add_argument("--cause", default="", help="cause to record")
 
 
+def _add_parameters(action: Parser) -> None:
+    action.add_argument(
+        "--parameter", action="append", default=[], metavar="NAME=VALUE", help="value of !Ref NAME and ${NAME}"
+    )
+
+
 def _choose_executions(action: Parser) -> None:
     action.add_argument("--status", metavar="STATUS", help="only executions with this status, such as Running")
     action.add_argument("--since", metavar="D|TIME", help="only executions started since a time, or in the last 2h")
@@ -133,6 +140,7 @@ def _add_rehearsals(actions: Commands) -> None:
         "--update", action="store_true", help="replace the expected results in the files with the actual ones"
     )
     test.add_argument("--jobs", type=int, metavar="N", help="processes for many cases (default: one for each core)")
+    add_within(test)
     cases = command(actions, "cases", "flow_test:cases", "propose cases for the paths of a flow that no case covers")
     cases.add_argument("file", metavar="FILE", help="a definition, or a file of cases that is to be completed")
     _add_parameters(cases)

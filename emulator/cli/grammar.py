@@ -5,10 +5,11 @@ Texts stand here in English; `emulator.cli.parser` puts them into the user's lan
 
 from argparse import REMAINDER, SUPPRESS
 
+from emulator.cli.deploy_grammar import add_deploy
 from emulator.cli.flow_grammar import add_flow
 from emulator.cli.lab_grammar import LAB_GROUPS
 from emulator.cli.message_grammar import add_queue, add_topic
-from emulator.cli.parser import Commands, Outline, Parser, add_option, command, group
+from emulator.cli.parser import Commands, Outline, add_option, command, group
 
 
 def _add_start(commands: Commands) -> None:
@@ -128,56 +129,6 @@ def _add_trigger(actions: Commands) -> None:
     fire.add_argument("--log", action="store_true", help="print the call's log on standard error")
 
 
-def _add_file(command: Parser) -> None:
-    command.add_argument(
-        "file", metavar="FILE", nargs="?", help="file or its folder (default: template.yml or s.yaml of this folder)"
-    )
-    command.add_argument(
-        "--name", metavar="NAME", help="name of the deployment (default: the file's, else the folder's)"
-    )
-    command.add_argument(
-        "--parameter", action="append", default=[], metavar="NAME=VALUE", help="value of a template's parameter"
-    )
-
-
-def _add_deploy(commands: Commands) -> None:
-    deploy = command(commands, "deploy", "deploy:run", "create the resources of a template.yml or an s.yaml")
-    _add_file(deploy)
-    deploy.add_argument("--plan", action="store_true", help="only print what would be done")
-    deploy.add_argument(
-        "--run-actions",
-        action="store_true",
-        help="run the commands by which an s.yaml builds its code, after showing them",
-    )
-    deploy.add_argument("--remove", action="store_true", help="delete what the deployment created")
-    deploy.add_argument("-y", "--yes", action="store_true", help="do not ask before deleting")
-    export = command(
-        commands, "export", "export:run", "export resources and code as files that the cloud's tools deploy"
-    )
-    export.add_argument(
-        "--format",
-        choices=("s.yaml", "template.yml", "terraform"),
-        default="s.yaml",
-        help="format to write (default: s.yaml)",
-    )
-    export.add_argument("--output", metavar="DIR", required=True, help="folder for the file and the code")
-    export.add_argument(
-        "--only",
-        action="append",
-        default=[],
-        metavar="GROUPS",
-        help="only these, with commas: functions,queues,flows ...",
-    )
-    export.add_argument("--name", help="name of the project in an s.yaml (default: that of the folder)")
-    export.add_argument("--overwrite", action="store_true", help="overwrite an earlier export in the folder")
-    diff = command(
-        commands, "diff", "export:diff", "show differences between a deployment file and the running resources"
-    )
-    _add_file(diff)
-    diff.add_argument("--all", action="store_true", help="also list running resources that are not in the file")
-    command(commands, "deployments", "deploy:list_all", "list the deployments")
-
-
 def _add_console(commands: Commands) -> None:
     console = command(commands, "console", "server:console", "open the emulator's pages in the browser")
     console.add_argument(
@@ -263,7 +214,7 @@ GROUPS = (
     ({"queue"}, add_queue),
     ({"topic"}, add_topic),
     *LAB_GROUPS,
-    ({"deploy", "export", "diff", "deployments"}, _add_deploy),
+    ({"deploy", "export", "diff", "deployments"}, add_deploy),
     ({"console"}, _add_console),
     ({"exec"}, _add_exec),
     ({"compare", "record"}, _add_comparison),

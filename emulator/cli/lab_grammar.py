@@ -153,6 +153,7 @@ def _add_explore(commands: Commands) -> None:
     explore.add_argument(
         "--patience", default="1s", metavar="D", help="real time that a function may hold others up (default: 1s)"
     )
+    explore.add_argument("--no-link", action="store_true", help="do not print the link to the outcomes in the console")
 
 
 def _add_usage(commands: Commands) -> None:

@@ -6,7 +6,6 @@ has no spaces, by pairs of characters.
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -20,6 +19,7 @@ _HEADING = re.compile(r"^(#{1,6}) +(.*)$")
 _WORD = re.compile(r"[a-z0-9_]+|[\u3400-\u9fff]+")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _HEADING_WEIGHT = 6
+_EXAMPLE_WEIGHT = 0.2
 _SHORT_WORD = 3
 """A longer word is the same with an s at its end."""
 
@@ -77,13 +77,15 @@ def search(query: str, *, chinese: bool = False, limit: int = 8) -> list[Section
     """Return the sections that fit the words of *query*, the best first; those with all of the words before others."""
     wanted = set(_words(query))
     sections = [each for name in names(chinese=chinese) for each in sections_of(name, read(name, chinese=chinese))]
-    counted = [(Counter(_words(each.text)), Counter(_words(f"{each.page} {each.heading}"))) for each in sections]
+    counted = [(_weighed(each.text), set(_words(f"{each.page} {each.heading}"))) for each in sections]
     rare = {word: _rarity(sum(word in text or word in head for text, head in counted), len(counted)) for word in wanted}
     ranked = []
     for section, (text, head) in zip(sections, counted, strict=True):
         has = {word for word in wanted if word in text or word in head}
-        length = 1 + text.total() / _LONG_SECTION
-        weights = (rare[word] * (math.log1p(text[word]) / length + _HEADING_WEIGHT * (word in head)) for word in has)
+        length = 1 + sum(text.values()) / _LONG_SECTION
+        weights = (
+            rare[word] * (math.log1p(text.get(word, 0)) / length + _HEADING_WEIGHT * (word in head)) for word in has
+        )
         if has:
             ranked.append((-len(has), -sum(weights), section.page, section.heading, section))
     return [section for *_order, section in sorted(ranked, key=lambda each: each[:4])[:limit]]
@@ -128,6 +130,18 @@ def table_rows(markdown: str) -> Iterator[Sequence[str]]:
     rules = {number for number, line in enumerate(markdown.splitlines()) if line.startswith("|---")}
     heads = {line for number, line in enumerate(markdown.splitlines()) if number + 1 in rules}
     yield from (tuple(cell.strip() for cell in row.strip("| ").split(" | ")) for row in rows if row not in heads)
+
+
+def _weighed(text: str) -> dict[str, float]:
+    """Return the words of a section with how often they come; those of examples count for less."""
+    weights: dict[str, float] = {}
+    fenced = False
+    for line in text.splitlines():
+        fenced ^= line.startswith("```")
+        weight = _EXAMPLE_WEIGHT if fenced or line.startswith("    ") else 1
+        for word in _words(line):
+            weights[word] = weights.get(word, 0) + weight
+    return weights
 
 
 def _words(text: str) -> Iterator[str]:

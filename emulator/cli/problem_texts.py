@@ -31,6 +31,7 @@ PROBLEMS = (
     "the trigger type {name} is not known",
     "{place} is not filled in: s init makes a project of a template, with its values in such places",
     "{name}: the link leads out of the project; what is meant to be deployed is copied into it",
+    "{name} is outside of {folder}",
     "the component in {name} cannot be told by its properties: name it, fc3 for example",
     "the component in {path} is taken for {name}",
     "no environment is chosen here: it is called {name}",

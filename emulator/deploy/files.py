@@ -5,7 +5,8 @@ deployment sees that nothing has changed. A package is written as a folder where
 as the archive itself.
 
 What a path of the file names is read, wherever that is; a symbolic link counts for what it leads to only while that is
-in the project, so that nobody packs a file of the machine without having named it.
+in the project, so that nobody packs a file of the machine without having named it. Where `Findings.within` is set,
+nothing outside of that folder is read, nor the emulator's own state in it.
 """
 
 import os
@@ -16,9 +17,10 @@ from pathlib import Path, PurePath, PurePosixPath
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 from emulator.deploy.places import LocatedValue
+from emulator.kernel.bounds import STATE, is_within
 
 _ARCHIVES = frozenset({".zip", ".jar", ".war"})
-_LEFT_OUT = frozenset({"__pycache__", ".git", ".svn", ".hg", ".DS_Store", ".localyun", ".fun", ".s"})
+_LEFT_OUT = frozenset({"__pycache__", ".git", ".svn", ".hg", ".DS_Store", STATE, ".fun", ".s"})
 _BUILDERS = {
     "Funfile": "fun build",
     "Makefile": "make",
@@ -53,7 +55,7 @@ class Files:
             return None
         if path not in self._packages:
             try:
-                self._packages[path] = _packed(path, self._project)
+                self._packages[path] = _packed(path, part.findings.within or self._project)
             except OSError as error:
                 part.problem(f"{part.value} cannot be read: {error.strerror or error}")
                 return None
@@ -92,6 +94,9 @@ class Files:
             if path.exists():
                 if written.is_relative_to(self._project) and not path.is_relative_to(self._project):
                     part.problem(_leads_out(name))
+                    return None
+                if (within := part.findings.within) and not is_within(path, within):
+                    part.problem(f"{name} is outside of {within}")
                     return None
                 return path
         except (OSError, ValueError, RuntimeError):

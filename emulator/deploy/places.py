@@ -1,6 +1,7 @@
 """Values of a file with their places, and what is found to be wrong with them."""
 
 import json
+import pathlib
 from collections.abc import Mapping
 from itertools import takewhile
 from typing import Any
@@ -21,11 +22,13 @@ _TELLING = 6
 class Findings:
     """Collects what is wrong (`problems`) and what has no effect here (`notes`), to report all of it at once.
 
-    With *may_lack_values* a secret that nobody has given is no problem; `unset` stands for it.
+    With *may_lack_values* a secret that nobody has given is no problem; `unset` stands for it. *within* is the folder
+    whose files may be read; None is any.
     """
 
-    def __init__(self, *, may_lack_values: bool = False) -> None:
+    def __init__(self, *, may_lack_values: bool = False, within: pathlib.Path | None = None) -> None:
         self.may_lack_values = may_lack_values
+        self.within = within
         self.problems: list[Problem] = []
         self.notes: list[Problem] = []
         self._wrong: set[Path] = set()
@@ -106,7 +109,7 @@ class LocatedValue:
 
     def unreported(self) -> "LocatedValue":
         """Return the same place with findings of its own: its problems are reported by another reading."""
-        return LocatedValue(self.value, self.path, self.marks, Findings())
+        return LocatedValue(self.value, self.path, self.marks, Findings(within=self.findings.within))
 
     def member(self, key: str) -> "LocatedValue":
         """Return a member of a map; its value is None when there is none."""

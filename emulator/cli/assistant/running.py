@@ -3,7 +3,6 @@
 A process, because what it prints cannot reach the protocol's standard output, and because cancelling ends it.
 """
 
-import json
 import os
 import signal
 import sys
@@ -17,10 +16,11 @@ from anyio.abc import Process
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 
-from emulator.cli import error_codes, pages
+from emulator.cli.assistant.advice import Words, instead, listing, names_in, with_remedy
 from emulator.cli.client import connected
 from emulator.cli.output import CommandFailed, NoEmulator, OtherEmulator
 from emulator.config import Settings
+from emulator.kernel.bounds import is_within
 
 LIMIT: Final = 3800
 """Bytes of an answer without ``detail``; with what is said around it an answer stays below 4 kB."""
@@ -30,17 +30,6 @@ PROGRESS_EVERY_S: Final = 1.0
 TIDY_UP_S: Final = 10.0
 """A cancelled exploration waits for the run under way before it puts the state back."""
 
-_LISTS: Final = {
-    "FlowNotExists": ("flow", "list"),
-    "QueueNotExist": ("queue", "list"),
-    "TopicNotExist": ("topic", "list"),
-    "FunctionNotFound": ("status",),
-    "ServiceNotFound": ("status",),
-}
-"""The command that lists what there is, by the code that says that something is not."""
-
-Words = tuple[str, ...]
-
 
 class Project:
     """The folder that an assistant works in and its emulator; tools read and write files of this folder only."""
@@ -49,12 +38,18 @@ class Project:
         self.settings = settings
         self.folder = folder.resolve()
 
+    @property
+    def within(self) -> Words:
+        """The words that keep a command to the files of the folder."""
+        return ("--within", str(self.folder))
+
     def file(self, path: str) -> str:
-        """Return *path* when it is in the folder. Raises: ToolError."""
-        found = (self.folder / path).resolve()
-        if not found.is_relative_to(self.folder):
+        """Return *path* when it is in the folder and not in the emulator's state. Raises: ToolError."""
+        found = self.folder / path
+        state = self.settings.config.state.resolve()
+        if not is_within(found, self.folder) or found.resolve().is_relative_to(state):
             raise ToolError(f"{path} is outside of the project; tools take files of {self.folder} only")
-        return str(found)
+        return str(found.resolve())
 
     async def ask(self, *words: str, stdin: str = "", context: Context | None = None, detail: bool = False) -> str:
         """Run a command against the emulator, after starting one where none runs, and return what it printed.
@@ -68,11 +63,12 @@ class Project:
         """Run a command and return what it printed. Raises: ToolError."""
         code, out, err = await self._run(words, stdin, context)
         if code and not out.strip():
-            raise ToolError(await self._advice(err.strip().removeprefix("localyun: ")))
+            text = await self._advice(err.strip().removeprefix("localyun: "), words)
+            raise ToolError(cut(text, rest="the rest is left out"))
         return f"{out.strip()}\n{err.strip()}".strip() if code else out.strip() or err.strip()
 
     async def _run(self, words: Words, stdin: str, context: Context | None) -> tuple[int, str, str]:
-        command = [sys.executable, "-m", "emulator", *words]
+        command = [sys.executable, "-P", "-m", "emulator", *words]
         environ = {**os.environ, "LC_ALL": "C.UTF-8", "LANGUAGE": "", "COLUMNS": "120", "NO_COLOR": "1"}
         environ["LOCALYUN_STATE"] = str(self.settings.config.state)
         async with anyio.create_task_group() as group:
@@ -98,40 +94,23 @@ class Project:
             raise ToolError(f"No emulator ran for {self.folder}, and none could be started: {err.strip()}")
         return f"(no emulator ran for {self.folder}; one was started, `localyun stop` ends it)\n"
 
-    async def _advice(self, text: str) -> str:
+    async def _advice(self, text: str, words: Words) -> str:
         """Return an error with what there is instead, or what the page of errors advises."""
-        code = text.partition(":")[0]
-        if words := _LISTS.get(code):
-            failed, out, _err = await self._run((*words, "--json"), "", None)
-            names = ", ".join(names_in(out)) if not failed else ""
-            return f"{text} There are: {names or 'none; deploy makes what a template.yml or an s.yaml describes'}."
-        try:
-            return f"{text} What to do: {pages.plain(error_codes.explain(code).remedy)}."
-        except CommandFailed:
-            return text
+        if lists := listing(text.partition(":")[0], words):
+            failed, out, _err = await self._run((*lists, "--json"), "", None)
+            if not failed:
+                return instead(text, names_in(out))
+        return with_remedy(text, words)
 
 
-def names_in(listing: str) -> list[str]:
-    """Return the names in the JSON of a list."""
-    content = json.loads(listing)
-    rows = content.get("functions", []) if isinstance(content, dict) else content
-    return [_name(row) for row in rows]
-
-
-def _name(row: Any) -> str:
-    if not isinstance(row, dict):
-        return str(row)
-    return str(next((row[key] for key in ("name", "Name", "QueueName", "TopicName") if key in row), row))
-
-
-def cut(text: str, *, detail: bool) -> str:
-    """Return *text*, or what fits with how to get the rest."""
+def cut(text: str, *, detail: bool = False, rest: str = "detail=true") -> str:
+    """Return *text*, or what fits with how to get the *rest*."""
     encoded = text.encode()
     if detail or len(encoded) <= LIMIT:
         return text
     begin = encoded[:LIMIT].decode(errors="ignore")
     begin = begin.rpartition("\n")[0] or begin
-    return f"{begin}\n({len(text) - len(begin)} more characters: detail=true)"
+    return f"{begin}\n({len(text) - len(begin)} more characters: {rest})"
 
 
 def name(value: str, what: str) -> str:

@@ -16,7 +16,9 @@ def _argument(module: ModuleType, operation: str, name: str) -> Any:
     """Return what pydantic is told of an argument: its help and its schema."""
     declared = next(each for each in operations_of(module) if each.name == operation)
     row = next(each for each in declared.parameters if each.name == name)
-    return Field(description=row.help[0], json_schema_extra=SCHEMAS.reader(row.kind))
+    known = SCHEMAS.reader(row.kind)
+    known.pop("items", None)  # that these are texts, which the argument's own type says
+    return Field(description=row.help[0], json_schema_extra=known)
 
 
 USED_BY_EXECUTION = _argument(usage, "usage", "execution")

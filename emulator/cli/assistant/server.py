@@ -11,7 +11,7 @@ from mcp.server import MCPServer
 from emulator import __version__
 from emulator.cli.assistant.reading import add_prompts, add_resources
 from emulator.cli.assistant.running import Project
-from emulator.cli.assistant.tools import add_tools
+from emulator.cli.assistant.tools import tools
 
 _INSTRUCTIONS: Final = """A local emulator of Alibaba Cloud's Function Compute, Message Service and Serverless Workflow.
 Begin with status; deploy a template.yml or s.yaml; after a call use settle, then flow_show, logs or trace. Time can be
@@ -22,8 +22,9 @@ HOST: Final = "127.0.0.1"
 
 def make(project: Project) -> MCPServer:
     """Return the server of a project."""
-    server = MCPServer("localyun", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
-    add_tools(server, project)
+    server = MCPServer(
+        "localyun", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING", tools=tools(project)
+    )
     add_resources(server, project)
     add_prompts(server)
     return server

@@ -3,19 +3,21 @@
 Each is a command of the command line; what a command does is not done again here.
 """
 
+import json
 from collections.abc import Callable
-from functools import partial
 from typing import Annotated, Any, Final, Literal
 
-from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.resolve import Elicit, Resolve
+from mcp.server.mcpserver.tools import Tool
 from mcp_types import ToolAnnotations
 from pydantic import BaseModel, Field
 
 from emulator.cli.assistant import schemas
+from emulator.cli.assistant.advice import explained
 from emulator.cli.assistant.running import Project, cut, name
+from emulator.cli.assistant.task import Task
 
 READS: Final = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 CHANGES: Final = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
@@ -28,6 +30,10 @@ Json = Annotated[str, Field(description="a JSON document")]
 File = Annotated[str, Field(description="path of a file of the project")]
 
 
+_MOST_NAMED: Final = 12
+"""Resources that a question names."""
+
+
 class Consent(BaseModel):
     """What the user is asked before something is destroyed."""
 
@@ -36,14 +42,26 @@ class Consent(BaseModel):
 
 def _consent(context: Context, loss: str) -> Consent | Elicit[Consent]:
     """Ask where something would be lost and the client can ask; a client that cannot has the tool's hint."""
+    return Elicit(f"{loss} Go on?", Consent) if loss and _can_ask(context) else Consent(go_on=True)
+
+
+def _can_ask(context: Context) -> bool:
     capabilities = context.client_capabilities
-    if not loss or capabilities is None or capabilities.elicitation is None:
-        return Consent(go_on=True)
-    return Elicit(f"{loss} Go on?", Consent)
+    return capabilities is not None and capabilities.elicitation is not None
 
 
-def _of_deploy(context: Context, remove: bool) -> Consent | Elicit[Consent]:
-    return _consent(context, "This takes away everything that the deployment has made." if remove else "")
+async def _loss_by(project: Project, file: str, *, remove: bool) -> str:
+    """Return what a deployment would delete, in a sentence; "" for nothing, and for what cannot be planned."""
+    options = ["--remove"] if remove else []
+    try:
+        planned = await project.ask("deploy", project.file(file or "."), *project.within, *options, "--plan", "--json",
+                                    detail=True)  # fmt: skip
+        steps = json.loads(planned[planned.index("{") :])["plan"]
+    except (ToolError, ValueError):  # which deploying says as well
+        return ""
+    gone = [f"{each['type']} {each['logicalName']}" for each in steps if each["action"] in {"delete", "replace"}]
+    more = f" and {len(gone) - _MOST_NAMED} more" if len(gone) > _MOST_NAMED else ""
+    return f"This deletes, with what is in them: {', '.join(gone[:_MOST_NAMED])}{more}." if gone else ""
 
 
 def _of_checkpoint(context: Context, action: str, checkpoint: str) -> Consent | Elicit[Consent]:
@@ -58,17 +76,19 @@ def _agreed(consent: Consent) -> None:
         raise ToolError("The user does not want this; nothing was changed.")
 
 
-def add_tools(server: MCPServer, project: Project) -> None:
-    """Add all tools."""
-    for add in (_add_project_tools, _add_flow_tools, _add_message_tools, _add_lab_tools, _add_trial_tools):
-        add(partial(_add, server), project)
+def tools(project: Project) -> list[Tool]:
+    """Return all tools."""
+    made: list[Tool] = []
+
+    def add(function: Callable[..., Any], hints: ToolAnnotations) -> None:
+        made.append(Task.from_function(function, annotations=hints, structured_output=False))
+
+    for group in (_add_project_tools, _add_flow_tools, _add_message_tools, _add_lab_tools, _add_trial_tools):
+        group(add, project)
+    return made
 
 
 Add = Callable[[Callable[..., Any], ToolAnnotations], None]
-
-
-def _add(server: MCPServer, function: Callable[..., Any], hints: ToolAnnotations) -> None:
-    server.add_tool(function, annotations=hints, structured_output=False)
 
 
 def _add_project_tools(add: Add, project: Project) -> None:
@@ -76,9 +96,12 @@ def _add_project_tools(add: Add, project: Project) -> None:
         """What runs: address, account, region, functions, numbers of flows, queues and topics."""
         return await project.ask("status", "--json", detail=detail)
 
+    async def of_deploy(context: Context, file: str, plan: bool, remove: bool) -> Consent | Elicit[Consent]:
+        return _consent(context, "" if plan or not _can_ask(context) else await _loss_by(project, file, remove=remove))
+
     async def deploy(
         context: Context,
-        consent: Annotated[Consent, Resolve(_of_deploy)],
+        consent: Annotated[Consent, Resolve(of_deploy)],
         file: File = "",
         plan: Annotated[bool, Field(description="only print what would be done")] = False,
         remove: Annotated[bool, Field(description="delete what the deployment created")] = False,
@@ -87,14 +110,18 @@ def _add_project_tools(add: Add, project: Project) -> None:
         """Make what a template.yml or an s.yaml of the project describes; commands in an s.yaml are not run."""
         _agreed(consent)
         options = [*(["--plan"] if plan else []), *(["--remove"] if remove else []), "--yes"]
-        return await project.ask("deploy", project.file(file or "."), *options, context=context, detail=detail)
+        words = ("deploy", project.file(file or "."), *project.within, *options)
+        return await project.ask(*words, context=context, detail=detail)
 
     async def export(
         folder: Annotated[str, Field(description="a folder of the project to write into")],
         form: Literal["s.yaml", "template.yml", "terraform"] = "s.yaml",
+        detail: Detail = False,
     ) -> str:
-        """Write what runs as files that the cloud's tools deploy."""
-        return await project.ask("export", f"--format={form}", f"--output={project.file(folder)}")
+        """Write what runs as files that the cloud's tools deploy; into a folder that has no earlier export."""
+        if not folder:
+            raise ToolError("export takes a folder of the project, a new one for instance")
+        return await project.ask("export", f"--format={form}", f"--output={project.file(folder)}", detail=detail)
 
     async def invoke(
         function: Annotated[str, Field(description="[SERVICE[.QUALIFIER]/]FUNCTION, as status lists it")],
@@ -118,32 +145,39 @@ def _add_project_tools(add: Add, project: Project) -> None:
         return await project.ask("logs", *options, detail=detail) or "Nothing was logged."
 
     async def docs_search(
-        query: Annotated[str, Field(description="words, in English or Chinese; or an error code")],
+        query: Annotated[str, Field(description="words, in English or Chinese; or an error code")] = "",
         page: Annotated[str, Field(description="instead: print this page")] = "",
         detail: Detail = False,
     ) -> str:
         """Search the documentation of the emulator, or print a page of it."""
+        if not query and not page:
+            raise ToolError("docs_search takes words to look for, an error code, or a page")
+        if not page and (found := explained(query)):
+            return found
         words = [f"--page={page}"] if page else [name(query, "page")]
         return cut(await project.local("docs", *words), detail=detail)
 
-    for function, hints in ((status, READS), (deploy, DESTROYS), (export, DESTROYS), (invoke, CHANGES), (logs, READS),
+    for function, hints in ((status, READS), (deploy, DESTROYS), (export, CHANGES), (invoke, CHANGES), (logs, READS),
                             (docs_search, READS)):  # fmt: skip
         add(function, hints)
 
 
 def _add_flow_tools(add: Add, project: Project) -> None:
     async def flow_check(
-        file: File = "", definition: Annotated[str, Field(description="instead of a file")] = ""
+        file: File = "",
+        definition: Annotated[str, Field(description="instead of a file")] = "",
+        detail: Detail = False,
     ) -> str:
         """Check the definition of a flow without running it; says line, column and what is expected there."""
         if not file and not definition:
             raise ToolError("flow_check takes a file of the project, or the text of a definition")
-        return await project.local("flow", "check", project.file(file) if file else "-", stdin=definition)
+        said = await project.local("flow", "check", project.file(file) if file else "-", stdin=definition)
+        return cut(said, detail=detail)
 
-    async def flow_start(flow: Flow, input: Json = "{}", execution: str = "") -> str:
+    async def flow_start(flow: Flow, input: Json = "{}", execution: str = "", detail: Detail = False) -> str:
         """Start an execution of a flow that was deployed; an express flow is answered at its end."""
         options = [f"--input={input}", *([f"--name={execution}"] if execution else [])]
-        answer = await project.ask("flow", "start", name(flow, "flow"), *options)
+        answer = await project.ask("flow", "start", name(flow, "flow"), *options, detail=detail)
         return f"{answer}\nnext: settle, then flow_show flow={flow}"
 
     async def flow_show(flow: Flow, execution: Execution = "", detail: Detail = False) -> str:
@@ -170,7 +204,7 @@ def _add_message_tools(add: Add, project: Project) -> None:
         try:
             messages = await project.ask("queue", "peek", queue, f"--number={number}", detail=detail)
         except ToolError as error:
-            if "MessageNotExist" not in str(error):
+            if not str(error).startswith("no message in"):
                 raise
             messages = "No message is visible."
         return f"{counts}\n{messages}"
@@ -198,29 +232,36 @@ def _add_lab_tools(add: Add, project: Project) -> None:
         value: Annotated[
             str, Field(description="a duration such as 1h for advance, a time for to, a number for next")
         ] = "",
+        detail: Detail = False,
     ) -> str:
         """The emulator's time and what comes, or move it: timers, delays and timeouts on the way happen."""
         words = [] if action == "show" else [action, *filter(None, [name(value, "time")])]
-        return await project.ask("clock", *words)
+        return await project.ask("clock", *words, detail=detail)
 
     async def settle(
-        context: Context, timeout: Annotated[str, Field(description="real time, such as 30s")] = "10s"
+        context: Context,
+        timeout: Annotated[str, Field(description="real time, such as 30s")] = "10s",
+        detail: Detail = False,
     ) -> str:
         """Wait until nothing is at work; says what still is when the time is over."""
-        return await project.ask("settle", f"--timeout={timeout}", context=context)
+        return await project.ask("settle", f"--timeout={timeout}", context=context, detail=detail)
 
     async def mock(
         action: Literal["add", "list", "remove", "calls"],
-        function: Annotated[str, Field(description="[SERVICE/]FUNCTION, for remove and calls a mock's id too")] = "",
+        function: Annotated[str, Field(description="[SERVICE/]FUNCTION; remove takes a mock's id, or all")] = "",
         returns: Annotated[list[str], Field(description="JSON results, one call after the other")] = [],  # noqa: B006
         raises: Annotated[str, Field(description="ERROR or ERROR:MESSAGE to fail with, after the results")] = "",
+        detail: Detail = False,
     ) -> str:
         """Answer calls of a function in its place; the function need not exist."""
+        if action == "add" and not (function and (returns or raises)):
+            raise ToolError("mock add takes a function with what it returns or raises")
+        if action == "calls" and not function:
+            raise ToolError("mock calls takes a function, or the id of a mock; action=list shows the mocks")
         options = [f"--returns={each}" for each in returns] + ([f"--raises={raises}"] if raises else [])
         words = filter(None, [name(function, "function")])
-        return await project.ask(
-            "mock", action, *([] if action == "list" else words), *(options if action == "add" else [])
-        )
+        arguments = ([] if action == "list" else [*words]) + (options if action == "add" else [])
+        return await project.ask("mock", action, *arguments, detail=detail)
 
     async def fault(
         action: Literal["add", "list", "remove"],
@@ -229,22 +270,25 @@ def _add_lab_tools(add: Add, project: Project) -> None:
         error: Annotated[str, Field(description="an error code of the service, such as ResourceExhausted")] = "",
         times: Annotated[int, Field(ge=0, description="so often; 0 is always")] = 0,
         id: Annotated[str, Field(description="for remove: the fault; all when empty")] = "",
+        detail: Detail = False,
     ) -> str:
         """Have calls of a service fail, to see how a program bears it."""
         given = {"service": service, "operation": operation, "error": error, "times": times or ""}
         options = [f"--{option}={value}" for option, value in given.items() if value] if action == "add" else []
-        return await project.ask("fault", action, *filter(None, [name(id, "fault")]), *options)
+        return await project.ask("fault", action, *filter(None, [name(id, "fault")]), *options, detail=detail)
 
     async def checkpoint(
         consent: Annotated[Consent, Resolve(_of_checkpoint)],
         action: Literal["save", "restore", "list", "delete"],
         checkpoint: Annotated[str, Field(description="its name; not for list")] = "",
+        detail: Detail = False,
     ) -> str:
         """Keep the whole state under a name, or put it back in place of the present one."""
         _agreed(consent)
         if action != "list" and not checkpoint:
             raise ToolError(f"checkpoint {action} takes the name of a checkpoint; action=list shows them")
-        return await project.ask("checkpoint", action, *filter(None, [name(checkpoint, "checkpoint")]))
+        words = filter(None, [name(checkpoint, "checkpoint")])
+        return await project.ask("checkpoint", action, *words, detail=detail)
 
     for function, hints in ((trace, READS), (clock, CHANGES), (settle, READS), (mock, CHANGES), (fault, CHANGES),
                             (checkpoint, DESTROYS)):  # fmt: skip
@@ -254,7 +298,13 @@ def _add_lab_tools(add: Add, project: Project) -> None:
 def _add_trial_tools(add: Add, project: Project) -> None:
     async def flow_test(context: Context, file: File = "", detail: Detail = False) -> str:
         """Run the cases of flows (*.test.yaml) in a file or folder of the project."""
-        return cut(await project.local("flow", "test", project.file(file or "."), context=context), detail=detail)
+        words = ("flow", "test", project.file(file or "."), *project.within)
+        said = await project.local(*words, context=context)
+        if said.startswith("0 cases"):
+            raise ToolError(
+                "there are no cases in files *.test.yaml; docs_search page=flows/testing says how to write them"
+            )
+        return cut(said, detail=detail)
 
     async def explore(
         context: Context,
@@ -274,7 +324,7 @@ def _add_trial_tools(add: Add, project: Project) -> None:
         options = [f"--input={input}", f"--deviations={deviations}", f"--patience={patience}", f"--runs={runs}"]
         options += [f"--order={','.join(order)}"] if order else []
         options += [f"--faults={','.join(faults)}"] if faults else []
-        return await project.ask("explore", name(flow, "flow"), *options, context=context, detail=detail)
+        return await project.ask("explore", name(flow, "flow"), "--no-link", *options, context=context, detail=detail)
 
     async def usage(
         execution: Annotated[str, schemas.USED_BY_EXECUTION] = "",

@@ -60,6 +60,7 @@ from emulator.deploy.planner import (
 from emulator.deploy.rehearsal import rehearse
 from emulator.deploy.s_yaml import ActionCommand
 from emulator.deploy.value_functions import Misuse
+from emulator.kernel.bounds import is_within
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.names import DEPLOYMENT, STACK, fitted
 
@@ -98,13 +99,16 @@ def words_of(action: Action) -> _Words:
 def run(arguments: Namespace, settings: Settings) -> int:
     """Deploy a file, or with ``--remove`` take away what a deployment made."""
     path = file_of(arguments.file)
+    within = Path(arguments.within) if arguments.within else None
+    if within and not is_within(path, within):
+        raise WrongUsage(_("{path} is outside of {folder}", path=path, folder=within))
     client = connected(settings)
     api = DeployClient(client)
-    return _remove(arguments, api, path) if arguments.remove else _deploy(arguments, client, api, path)
+    return _remove(arguments, api, path, within) if arguments.remove else _deploy(arguments, client, api, path, within)
 
 
-def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path) -> int:
-    findings = Findings()
+def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path, within: Path | None) -> int:
+    findings = Findings(within=within)
     try:
         root = whole(text_of(path), findings)
         name = name_of(arguments, path, project_name(root, path.parent))
@@ -253,8 +257,8 @@ def _checked(record: Record, arguments: Namespace, path: Path) -> Record:
     return record
 
 
-def _remove(arguments: Namespace, api: DeployClient, path: Path) -> int:
-    name = name_of(arguments, path, _project_name(path))
+def _remove(arguments: Namespace, api: DeployClient, path: Path, within: Path | None) -> int:
+    name = name_of(arguments, path, _project_name(path, within))
     known = api.record(name)
     if known is None:
         names = enumerated(record.name for record in api.records()) or _("none")
@@ -276,10 +280,10 @@ def _remove(arguments: Namespace, api: DeployClient, path: Path) -> int:
     return _end(arguments, _result(record, steps, [], (), {}))
 
 
-def _project_name(path: Path) -> str:
+def _project_name(path: Path, within: Path | None) -> str:
     """Return the name in a file that may be gone or broken by now: removing needs no more of it."""
     try:
-        return project_name(whole(path.read_text(encoding="utf-8"), Findings()), path.parent)
+        return project_name(whole(path.read_text(encoding="utf-8"), Findings(within=within)), path.parent)
     except (OSError, UnicodeDecodeError, FileProblems):
         return ""
 

@@ -221,7 +221,7 @@ def _tell(arguments: Namespace, search: Search, outcomes: list[dict[str, Any]], 
     if search.tried == 1:
         note(_("No effect could go in another order; --faults names what may happen to effects."))
     with suppress(CommandFailed):  # an emulator without a console
-        if page:
+        if page and not arguments.no_link:
             say(_("The outcomes in the console (the link works once):") + f"\n  {link(client, page)[0]}")
 
 

@@ -1,5 +1,6 @@
 """``export`` and ``diff``: what runs, written as deployment files, and compared with one."""
 
+import os
 import shutil
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -97,7 +98,7 @@ def _make_room(folder: Path, file: str, *, overwrite: bool) -> None:
     """Refuse to write over what is there, unless *overwrite*, which takes away what an export has written before."""
     if folder.is_file():
         raise WrongUsage(_("{folder} is a file", folder=folder))
-    there = [name for name in (file, _CODE) if (folder / name).exists()]
+    there = [name for name in (file, _CODE) if os.path.lexists(folder / name)]  # a link would be written through
     if there and not overwrite:
         text = _("{folder} already has {name}; name another folder, or overwrite it with --overwrite")
         raise CommandFailed(text.format(folder=folder, name=there[0]))

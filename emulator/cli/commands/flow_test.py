@@ -50,7 +50,8 @@ def test(arguments: Namespace, settings: Settings) -> int:
     """Run cases; the exit code is 0 when all went as expected, 1 when not, 2 for a bad file, 5 for none."""
     began = SystemClock().monotonic()
     parameters = parameters_of(arguments.parameter)
-    suites = [_read(file, parameters) for file in _files(arguments.files)]
+    within = Path(arguments.within) if arguments.within else None
+    suites = [_read(file, parameters, within) for file in _files(arguments.files)]
     for doubt in dict.fromkeys(doubt for suite in suites for doubt in suite.doubts):
         complain(doubt)
     results: list[tuple[Suite, Coverage, list[Ran]]] = []
@@ -105,12 +106,12 @@ def _files(names: Sequence[str]) -> list[Path]:
     return found
 
 
-def _read(file: Path, parameters: Mapping[str, str]) -> "Suite":
+def _read(file: Path, parameters: Mapping[str, str], within: Path | None = None) -> "Suite":
     from emulator.services.workflow.rehearsal.cases import read_suite  # loads the languages
     from emulator.services.workflow.rehearsal.documents import CaseError
 
     try:
-        return read_suite(file, parameters)
+        return read_suite(file, parameters, within)
     except CaseError as error:
         raise Unusable(str(error)) from error
 

@@ -34,15 +34,25 @@ def run(arguments: Namespace, settings: Settings) -> int:
     return 0
 
 
+_MODULE = " -m emulator"
+"""What follows Python where the command has no file of its own."""
+
+
+def _from_anywhere(program: str) -> str:
+    """Return a program for the settings of a user, which are of no folder."""
+    return program if Path(program).name == program else str(Path(program).absolute())
+
+
 def configuration(program: str) -> str:
     """Return the files by which common editors and assistants find the server; no token is needed."""
-    own: dict[str, Any] = {"command": program, "args": ["mcp"]}
+    python = program.removesuffix(_MODULE)
+    own: dict[str, Any] = {"command": python, "args": ["mcp"] if python == program else [*_MODULE.split(), "mcp"]}
     files = {
         ".mcp.json (Claude Code), .cursor/mcp.json (Cursor)": {"mcpServers": {"localyun": own}},
         ".vscode/mcp.json (VS Code)": {"servers": {"localyun": {"type": "stdio", **own}}},
         ".zed/settings.json (Zed)": {"context_servers": {"localyun": {"source": "custom", **own}}},
     }
     parts = [f"# {name}\n{json.dumps(content, indent=2)}" for name, content in files.items()]
-    words = json.dumps(program)
-    parts.append(f'# ~/.codex/config.toml (Codex)\n[mcp_servers.localyun]\ncommand = {words}\nargs = ["mcp"]')
+    words, arguments = json.dumps(_from_anywhere(python)), json.dumps(own["args"])
+    parts.append(f"# ~/.codex/config.toml (Codex)\n[mcp_servers.localyun]\ncommand = {words}\nargs = {arguments}")
     return "\n\n".join(parts)

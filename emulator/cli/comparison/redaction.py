@@ -92,7 +92,7 @@ class Redaction:
 
     def _message(self, message: Message, *, payload: bool) -> Message:
         headers = tuple(
-            (name.lower(), value.partition(";")[0] if name.lower() == "content-type" else self.text(value))
+            (name.lower(), self.text(value.partition(";")[0].strip() if name.lower() == "content-type" else value))
             for name, value in message.headers
             if name.lower() in _HEADERS
         )

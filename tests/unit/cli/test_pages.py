@@ -43,11 +43,17 @@ def test_an_excerpt_is_the_line_with_the_words():
         ("settings environment variable precedence", "configuration"),
         ("testcontainers", "containers"),
         ("presigned object storage bucket", "oss"),
+        ("dead letter queue", "console"),
     ],
 )
 def test_english_words_lead_to_the_page(query, page):
     """It is among the first five."""
     assert page in [each.page for each in pages.search(query, limit=5)]
+
+
+def test_words_of_an_example_count_for_less():
+    """The example of this command is no answer."""
+    assert [each.page for each in pages.search("dead letters", limit=3) if each.page == "commands"] == []
 
 
 @pytest.mark.parametrize(

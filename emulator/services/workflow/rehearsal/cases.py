@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from emulator.kernel.bounds import is_within
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.services.workflow.engine.events import StepEntered, TaskScheduled
@@ -79,14 +80,14 @@ class Outcome(NamedTuple):
         return not self.reasons
 
 
-def read_suite(file: Path, parameters: Mapping[str, str] | None = None) -> Suite:
+def read_suite(file: Path, parameters: Mapping[str, str] | None = None, within: Path | None = None) -> Suite:
     """Read a file of cases and the flow it names, which is looked for from the file's folder.
 
     *parameters* take precedence over those of the file.
 
-    Raises: CaseError.
+    Raises: CaseError; also for what is not in the folder *within*, where one is given.
     """
-    return _Reader(file).suite(parameters or {})
+    return _Reader(file, within).suite(parameters or {})
 
 
 def load_program(path: Path, parameters: Mapping[str, str]) -> Program:
@@ -98,12 +99,18 @@ def load_program(path: Path, parameters: Mapping[str, str]) -> Program:
 
 
 class _Reader(DocumentReader):
+    def __init__(self, file: Path, within: Path | None) -> None:
+        super().__init__(file)
+        self._within = within
+
     def suite(self, given: Mapping[str, str]) -> Suite:
+        self._check(self._file, None)
         root = self.root()
         members = self.members(root, _FILE, "a file of cases")
         if "flow" not in members or "cases" not in members:
             self.refuse(root, "a file of cases has flow and cases")
         flow = self._file.parent / self.text(members["flow"])
+        self._check(flow, members["flow"])
         parameters = {**self._parameters(members.get("parameters")), **given}
         program = self._program(flow, members["flow"], parameters)
         self._steps = [step.name for step in all_steps(program.steps)]
@@ -204,6 +211,10 @@ class _Reader(DocumentReader):
             return parse_duration(self.text(node))
         except ValueError:
             self.refuse(node, "lasts is a duration such as 500ms, 7s or 1h30m")
+
+    def _check(self, path: Path, node: Node | None) -> None:
+        if self._within is not None and not is_within(path, self._within):
+            self.refuse(node, f"{path} is outside of {self._within}")
 
     def _program(self, flow: Path, node: Node, parameters: Mapping[str, str]) -> Program:
         try:

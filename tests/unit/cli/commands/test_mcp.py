@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -19,13 +18,11 @@ pytest.importorskip("mcp.client.client", reason="the extra mcp is missing")
 import anyio
 import httpx2
 from mcp.client import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import ElicitResult
 
+from tests.unit.cli.commands.assistants import FLOW, over_stdio, refused, said
 from tests.waiting import until
 
-ROOT = Path(__file__).parents[4]
 TOOLS = {
     *(
         "status",
@@ -43,24 +40,6 @@ TOOLS = {
     "docs_search",
 }
 
-FLOW = """ROSTemplateFormatVersion: '2015-09-01'
-Resources:
-  Orders:
-    Type: ALIYUN::MNS::Queue
-    Properties: {QueueName: orders}
-  Order:
-    Type: ALIYUN::FNF::Flow
-    Properties:
-      Name: order
-      Description: pays
-      Definition: |
-        version: v1
-        type: flow
-        steps:
-          - type: task
-            name: pay
-            resourceArn: acs:fc:::services/shop/functions/pay
-"""
 MENDED = (
     FLOW
     + """            catch:
@@ -74,38 +53,6 @@ MENDED = (
 )
 
 
-@pytest.fixture
-def project(tmp_path):
-    """A folder of a project without an emulator; one that a tool has started is stopped."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith("LOCALYUN_")}
-    env |= {"PYTHONPATH": str(ROOT), "LOCALYUN_HTTPS_PORT": "0", "XDG_RUNTIME_DIR": str(tmp_path)}
-    (tmp_path / "template.yml").write_text(FLOW, encoding="utf-8")
-    yield tmp_path, env
-    subprocess.run(
-        [sys.executable, "-m", "emulator", "stop"], cwd=tmp_path, env=env, capture_output=True, check=False, timeout=60
-    )
-
-
-def over_stdio(project):
-    folder, env = project
-    command = StdioServerParameters(command=sys.executable, args=["-m", "emulator", "mcp"], cwd=folder, env=env)
-    return stdio_client(command)
-
-
-async def said(client, tool, **arguments):
-    """Return the text of an answer, which is no failure."""
-    answer = await client.call_tool(tool, arguments)
-    assert not answer.is_error, answer.content[0].text
-    return answer.content[0].text
-
-
-async def refused(client, tool, **arguments):
-    """Return the text of a failure."""
-    answer = await client.call_tool(tool, arguments)
-    assert answer.is_error, answer.content[0].text
-    return answer.content[0].text
-
-
 async def test_tools_are_told_with_types_and_hints(project):
     """Each has a description, a schema and says whether it changes or destroys something."""
     async with Client(over_stdio(project)) as client:
@@ -116,13 +63,10 @@ async def test_tools_are_told_with_types_and_hints(project):
 
     assert set(tools) == TOOLS
     assert all(tool.description and tool.annotations for tool in tools.values())
-    assert {name for name, tool in tools.items() if tool.annotations.destructive_hint} == {
-        "deploy",
-        "export",
-        "checkpoint",
-    }
+    assert {name for name, tool in tools.items() if tool.annotations.destructive_hint} == {"deploy", "checkpoint"}
     enumerated = tools["fault"].input_schema["properties"]["service"]["enum"]
     assert enumerated == ["", "fc", "fnf", "mns", "oss", "ram", "sts", "http"]
+    assert tools["explore"].input_schema["properties"]["order"]["items"] == {"type": "string"}
     assert tools["explore"].input_schema["required"] == ["flow"]
     assert "consent" not in tools["deploy"].input_schema["properties"]
     assert prompts == {"why_did_it_fail", "write_a_test", "find_a_breaking_order"}
@@ -272,92 +216,21 @@ async def test_cancelled_exploration_puts_the_state_back(project):
     assert told("clock")["frozen"] is False
 
 
-@pytest.mark.skipif(shutil.which("mcp-inspector") is None, reason="the protocol's inspector is not on the PATH")
-@pytest.mark.timeout(120)
-def test_inspector_of_the_protocol_lists_and_calls_the_tools(project):
-    """What `npm install --global @modelcontextprotocol/inspector` brings, without its pages."""
-    folder, env = project
-
-    def inspected(*words):
-        command = ["mcp-inspector", "--cli", sys.executable, "-m", "emulator", "mcp", *words]
-        done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=60)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-    tools = inspected("--method", "tools/list")["tools"]
-    answer = inspected("--method", "tools/call", "--tool-name", "docs_search", "--tool-arg", "query=dead letters")
-
-    assert {tool["name"] for tool in tools} == TOOLS
-    assert "localyun docs --page" in answer["content"][0]["text"]
+TOKEN = "t" * 48
 
 
-async def test_what_leads_out_of_the_project_is_refused(project):
-    """Paths, links and options in the place of names; and nothing is started for that."""
-    folder, _env = project
-    (folder / "link.yml").symlink_to("/etc/hostname")
-    async with Client(over_stdio(project)) as client:
-        answers = [
-            await refused(client, "flow_check", file="../other.yml"),
-            await refused(client, "flow_check", file="link.yml"),
-            await refused(client, "deploy", file="/etc"),
-            await refused(client, "export", folder="../out"),
-        ]
-        options = [
-            await refused(client, "invoke", function="--event-file=/etc/passwd"),
-            await refused(client, "flow_show", flow="--json"),
-        ]
-        instruction = await refused(client, "flow_check")
-        (folder / "order.test.yaml").write_text("flow: order\n", encoding="utf-8")
-        no_cases = await refused(client, "flow_test", file="order.test.yaml")
-
-    assert all("outside of the project" in answer for answer in answers)
-    assert all("is no name of a" in answer for answer in options)
-    assert "flow_check takes a file" in instruction
-    assert "a file of cases has flow and cases" in no_cases
-    assert not (folder / ".localyun").exists()
-
-
-async def test_a_client_that_can_ask_is_asked_before_something_is_destroyed(project):
-    """Who says no keeps what is there."""
-    asked = []
-
-    async def no(_context, request):
-        asked.append(request.message)
-        return ElicitResult(action="accept", content={"go_on": False})
-
-    async with Client(over_stdio(project), elicitation_callback=no) as client:
-        answer = await refused(client, "deploy", remove=True)
-
-    assert asked == ["This takes away everything that the deployment has made. Go on?"]
-    assert "nothing was changed" in answer
-
-
-async def test_over_http_the_token_is_needed(project):
-    """Without it nothing is answered; with it the same tools are there."""
+@contextlib.contextmanager
+def over_http(project):
+    """Yield the address of the server of a project; the admin token is `TOKEN`."""
     folder, env = project
     (folder / ".localyun").mkdir(mode=0o700)
-    keys = {
-        "accessKeyId": "a",
-        "accessKeySecret": "b",
-        "accountId": "1",
-        "region": "cn-hangzhou",
-        "adminToken": "t" * 48,
-    }
+    keys = {"accessKeyId": "a", "accessKeySecret": "b", "accountId": "1", "region": "cn-hangzhou", "adminToken": TOKEN}
     (folder / ".localyun" / "keys.json").write_text(json.dumps(keys), encoding="utf-8")
     (folder / ".localyun" / "keys.json").chmod(0o600)
     command = [sys.executable, "-m", "emulator", "mcp", "--http", "0"]
     process = subprocess.Popen(command, cwd=folder, env=env, stderr=subprocess.PIPE, text=True)
     try:
-        address = process.stderr.readline().strip()
-        with anyio.fail_after(60):
-            async with httpx2.AsyncClient() as bare:
-                refusal = await bare.post(address, json={})
-            async with (
-                httpx2.AsyncClient(headers={"Authorization": f"Bearer {keys['adminToken']}"}) as http,
-                Client(streamable_http_client(address, http_client=http)) as client,
-            ):
-                names = {tool.name for tool in (await client.list_tools()).tools}
-                found = await said(client, "docs_search", query="dead letters")
+        yield process.stderr.readline().strip()
     finally:
         process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -366,9 +239,55 @@ async def test_over_http_the_token_is_needed(project):
         process.stderr.close()
         process.wait()
 
+
+async def test_over_http_the_token_is_needed(project):
+    """Without it nothing is answered; with it the same tools are there."""
+    with over_http(project) as address, anyio.fail_after(60):
+        async with httpx2.AsyncClient() as bare:
+            refusal = await bare.post(address, json={})
+        async with (
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60) as http,
+            Client(streamable_http_client(address, http_client=http)) as client,
+        ):
+            names = {tool.name for tool in (await client.list_tools()).tools}
+            found = await said(client, "docs_search", query="dead letters")
+
     assert refusal.status_code == 401
     assert names == TOOLS
     assert "localyun docs --page" in found
+
+
+def inspected(project, *words):
+    """Return what the protocol's inspector prints for a call of the server."""
+    folder, env = project
+    done = subprocess.run(
+        ["mcp-inspector", "--cli", *words], cwd=folder, env={**env, "HOME": str(folder)}, capture_output=True,
+        text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.skipif(shutil.which("mcp-inspector") is None, reason="the protocol's inspector is not on the PATH")
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_inspector_of_the_protocol_lists_and_calls_the_tools(project, transport):
+    """What `npm install --global @modelcontextprotocol/inspector` brings, without its pages."""
+    with contextlib.ExitStack() as stack:
+        if transport == "http":
+            address = stack.enter_context(over_http(project))
+            target = [address, "--transport", "http", "--header", f"Authorization: Bearer {TOKEN}"]
+        else:
+            program = project[0] / "serve"
+            program.write_text(f"#!/bin/sh\nexec '{sys.executable}' -m emulator mcp\n", encoding="utf-8")
+            program.chmod(0o755)  # the inspector would take -m for an option of its own
+            target = [str(program)]
+        tools = inspected(project, *target, "--method", "tools/list")["tools"]
+        search = ("--tool-name", "docs_search", "--tool-arg", "query=dead letters")
+        answer = inspected(project, *target, "--method", "tools/call", *search)
+
+    assert {tool["name"] for tool in tools} == TOOLS
+    assert "localyun docs --page" in answer["content"][0]["text"]
 
 
 def test_configurations_are_documents():
@@ -379,6 +298,16 @@ def test_configurations_are_documents():
     read = [tomllib.loads(text) if "toml" in name else json.loads(text) for name, text in files.items()]
     assert len(read) == 4
     assert all("/a b/localyun" in json.dumps(each) for each in read)
+
+
+def test_configuration_without_a_file_for_the_command_calls_python():
+    """The words are apart; the settings of a user, which are of no folder, have the whole path."""
+    text = configuration("bin/python3 -m emulator")
+
+    project = json.loads(text.partition("\n")[2].partition("\n\n")[0])["mcpServers"]["localyun"]
+    own = tomllib.loads(text.rpartition("(Codex)\n")[2])["mcp_servers"]["localyun"]
+    assert project == {"command": "bin/python3", "args": ["-m", "emulator", "mcp"]}
+    assert own == {**project, "command": str(Path("bin/python3").absolute())}
 
 
 @pytest.mark.parametrize("letter", ["a", "中"])

@@ -46,6 +46,31 @@ def test_usage_is_counted_and_narrowed_down_to_an_execution(served):
     assert items(served, "--execution", "order/first") == {"fnf.transitions": 3}
 
 
+CALLS = """version: v1
+type: flow
+steps:
+  - {type: task, name: call, resourceArn: "acs:fc:::services/shop/functions/call"}
+"""
+
+
+def test_call_of_an_execution_takes_a_millisecond_at_least(program):
+    """As it does in the totals: a started one counts, whatever the trace can show."""
+    code = program.folder / "functions" / "shop" / "call" / "index.py"
+    code.parent.mkdir(parents=True)
+    code.write_text("def handler(event, context):\n    return '{}'\n", encoding="utf-8")
+    (code.parent / "function.yml").write_text("memorySize: 1024\n", encoding="utf-8")
+    (program.folder / "flow.yml").write_text(CALLS, encoding="utf-8")
+    program.start()
+    for words in (("clock", "freeze"), ("flow", "create", "order", "flow.yml"),
+                  ("flow", "start", "order", "--name", "first"), ("settle",)):  # fmt: skip
+        assert program.run(*words).returncode == 0
+
+    used = items(program, "--execution", "order/first")
+
+    assert used["fc.memory_gb_seconds.active"] == 0.001
+    assert items(program)["fc.memory_gb_seconds.active"] >= 0.001
+
+
 def test_an_estimate_takes_off_what_is_free_and_names_what_it_assumes(served):
     """Two of three transitions at 10 for two; a thousand times, nearly all."""
     told = json.loads(served.run("usage", "--json", "--prices", "prices.yml").stdout)["estimate"]

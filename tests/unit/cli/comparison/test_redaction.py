@@ -90,10 +90,12 @@ def form_request(secret):
 
 def plain_request(secret):
     event = f"payload of {secret}".encode()
+    sent = (("Content-Type", f"application/vnd.{secret}+json"),)
+    got = (("Content-Type", f"{secret}/x"), ("X-Fc-Log-Result", base64.b64encode(event).decode()))
     url = "https://1.cn-hangzhou.fc.aliyuncs.com/2016-08-15/services/s/functions/f/invocations"
     return Exchange(
-        method="POST", url=url, request=Message(headers=(), body=event), status=200,
-        answer=Message(headers=(("X-Fc-Log-Result", base64.b64encode(event).decode()),), body=event), began="",
+        method="POST", url=url, request=Message(headers=sent, body=event), status=200,
+        answer=Message(headers=got, body=event), began="",
     )  # fmt: skip
 
 

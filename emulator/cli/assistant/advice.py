@@ -1,0 +1,85 @@
+"""What an error tells an assistant beside its text: what there is instead, or what to do."""
+
+import json
+from typing import Any, Final
+
+from emulator.cli import error_codes, pages
+from emulator.cli.output import CommandFailed
+
+Words = tuple[str, ...]
+
+_LISTS: Final[dict[str, Words]] = {
+    "FlowNotExists": ("flow", "list"),
+    "QueueNotExist": ("queue", "list"),
+    "TopicNotExist": ("topic", "list"),
+    "FunctionNotFound": ("status",),
+    "ServiceNotFound": ("status",),
+}
+"""The command that lists what there is, by the code that says that something is not."""
+
+_KEPT: Final = frozenset({"mock", "fault", "checkpoint"})
+"""Commands of what the lab keeps by ids; each has ``list``."""
+
+_SAID: Final = frozenset({"InvalidArgument", "InvalidParameter"})
+"""Codes whose texts say what is allowed: the page of errors has nothing to add."""
+
+
+def listing(code: str, words: Words) -> Words | None:
+    """Return the command that lists what there is in place of what the command *words* did not find."""
+    match code, words:
+        case "NotFound", (group, *_) if group in _KEPT:
+            return (group, "list")
+        case "ExecutionNotExists", ("flow", "history", flow, *_):
+            return ("flow", "list", flow)
+        case "ExecutionNotExists", (*_, option) if option.startswith("--execution="):
+            return ("flow", "list", option.removeprefix("--execution=").partition("/")[0])
+        case "InvalidArgument", ("usage", *options) if any(each.startswith("--deployment=") for each in options):
+            return ("deployments",)
+        case _:
+            return _LISTS.get(code)
+
+
+def names_in(content: str) -> list[str]:
+    """Return the names, or the ids, in the JSON of a list."""
+    read = json.loads(content)
+    rows = read.get("functions", []) if isinstance(read, dict) else read
+    return [_name(row) for row in rows]
+
+
+def _name(row: Any) -> str:
+    if not isinstance(row, dict):
+        return str(row)
+    return str(next((row[key] for key in ("name", "Name", "QueueName", "TopicName", "id") if key in row), row))
+
+
+def instead(text: str, names: list[str]) -> str:
+    """Return an error with what there is."""
+    return f"{_sentence(text)} There are: {', '.join(names) or 'none'}."
+
+
+def with_remedy(text: str, words: Words) -> str:
+    """Return an error with what the page of errors advises."""
+    code = text.partition(":")[0]
+    if code == "NotFound" and words[0] == "trace":
+        return f"{_sentence(text)} trace takes an id that a tool has returned, or FLOW/EXECUTION."
+    if code in _SAID:
+        return text
+    try:
+        return f"{_sentence(text)} What to do: {pages.plain(error_codes.explain(code).remedy)}."
+    except CommandFailed:
+        return text
+
+
+def explained(code: str) -> str:
+    """Return what is known of an error code, "" for other words."""
+    try:
+        told = error_codes.explain(code)
+    except CommandFailed:
+        return ""
+    parts = (("meaning", told.meaning), ("causes", told.causes), ("what to do", told.remedy))
+    lines = [told.code, *(f"{name}: {pages.plain(text)}" for name, text in parts)]
+    return "\n".join([*lines, *(f"{each.service} {each.status}: {each.text}" for each in told.answered)])
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
