@@ -72,6 +72,9 @@ Signatures, dialects, codecs and the pure rules of MNS: all of them. All files t
 GATES_OF_ALL: tuple[tuple[float, str], ...] = ((95.0, "emulator/*"),)
 """The same for all tests, emulators in processes of their own included; those that tests kill tell nothing."""
 
+SPREAD = ("-n", "2", "--dist", "worksteal")
+"""How tests are spread over two processes: each takes one half, so that what the tests of a file share is made once."""
+
 QUICK = ("tests/unit", "tests/wire", "-m", "not starts_programs")
 """What pytest is given for the loop of somebody who changes something."""
 
@@ -116,8 +119,10 @@ def test(arguments: list[str]) -> int:
     if "--quick" in arguments:
         os.environ.setdefault("HYPOTHESIS_PROFILE", "quick")
         arguments = [*QUICK, *(argument for argument in arguments if argument != "--quick")]
+    # where it is set, as in many images, each of some thousand processes would compile all that it imports
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     spread = any(argument.startswith(("-n", "--numprocesses", "--dist")) for argument in arguments)
-    return prepare("dev") or run("-m", "pytest", *([] if spread else ["-n", "2"]), *arguments)
+    return prepare("dev") or run("-m", "pytest", *(() if spread else SPREAD), *arguments)
 
 
 def coverage(arguments: list[str]) -> int:
@@ -126,7 +131,7 @@ def coverage(arguments: list[str]) -> int:
     tests = ["tests"] if whole else ["tests/unit", "tests/wire"]
     others = [argument for argument in arguments if argument != "--all"]
     code = prepare("dev") or run("-m", "coverage", "erase")
-    code = code or run("-m", "coverage", "run", "-m", "pytest", *tests, "-n", "2", "-m", "not unmeasured", *others)
+    code = code or run("-m", "coverage", "run", "-m", "pytest", *tests, *SPREAD, "-m", "not unmeasured", *others)
     if code or run("-m", "coverage", "combine", "--quiet"):
         return code or fail("the measurements could not be combined")
     run("-m", "coverage", "report")
@@ -207,12 +212,14 @@ def browser(arguments: list[str]) -> int:
         return fail("browser takes no arguments")
     wanted = [package for package, there in BROWSER.items() if not there()]
     installer = shutil.which("apt-get")
-    if wanted and (installer is None or not hasattr(os, "geteuid") or os.geteuid() != 0):
+    may = installer is not None and hasattr(os, "geteuid") and os.geteuid() == 0
+    if wanted and not may:
         print(f"dev.py: no {' and '.join(wanted)} here and no right to install it", file=sys.stderr)
-    elif wanted:
-        command = [str(installer), "install", "--yes", "--no-install-recommends", *wanted]
+    # one by one: not every system has them all, and each is of use without the others
+    for package in wanted if may else ():
+        command = [str(installer), "install", "--yes", "--no-install-recommends", package]
         if subprocess.run(command, check=False, stdout=sys.stderr).returncode:
-            print(f"dev.py: {' and '.join(wanted)} could not be installed", file=sys.stderr)
+            print(f"dev.py: {package} could not be installed", file=sys.stderr)
     npm = shutil.which("npm")
     if npm is None or subprocess.run([npm, *CLIENTS[0][1]], cwd=ROOT / "tests/console", check=False).returncode:
         print("dev.py: axe-core could not be installed, its test is left out", file=sys.stderr)
@@ -227,6 +234,7 @@ def has_chinese_font() -> bool:
 
 BROWSER = {
     "chromium": lambda: shutil.which("chromium") is not None,
+    "chromium-headless-shell": lambda: shutil.which("chromium-headless-shell") is not None,
     "chromium-driver": lambda: shutil.which("chromedriver") is not None,
     "fonts-wqy-microhei": has_chinese_font,
 }

@@ -3,12 +3,10 @@
 import pytest
 from selenium.webdriver.common.by import By
 
-from tests.console import scene
 from tests.console.browser import resize
 from tests.console.walking import eventually, opened, press, speak
 
 GROUPS = ["Run", "Messages", "Flows", "Functions", "Lab"]
-OVERFLOWS = "return document.documentElement.scrollWidth > window.innerWidth"
 
 
 @pytest.fixture
@@ -64,16 +62,6 @@ def test_language_and_theme_stand_at_the_top_and_are_kept(console, localyun):
     assert eventually(console, lambda: console.find_element(By.TAG_NAME, "html").get_attribute("data-theme") == "light")
 
     assert console.current_url.endswith("/queues")
-
-
-@pytest.mark.parametrize("page", scene.PAGES.values(), ids=scene.PAGES)
-def test_page_fits_a_telephone(console, localyun, sized, page):
-    """At 390 px nothing but tables has to be scrolled sideways."""
-    sized(390)
-
-    opened(console, localyun, page)
-
-    assert not console.execute_script(OVERFLOWS)
 
 
 def test_navigation_folds_on_a_telephone(console, localyun, sized):

@@ -3,6 +3,8 @@
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
+from emulator.console.language import COOKIE
+
 DEADLINE_S = 20
 ROOT = "/_localyun/console"
 
@@ -35,12 +37,14 @@ def text(console):
 
 
 def speak(console, localyun, language):
-    """Change the language by the switch of the page."""
-    opened(console, localyun, "/")
-    if console.find_element(By.TAG_NAME, "html").get_attribute("lang").startswith(language):
-        return
-    console.find_element(By.CSS_SELECTOR, "form.language button").click()
-    eventually(console, lambda: console.find_element(By.TAG_NAME, "html").get_attribute("lang").startswith(language))
+    """Have the pages opened from now on in a language, as its switch does, which `test_navigation` presses."""
+    console.execute_cdp_cmd(
+        "Network.setCookie",
+        {
+            "name": COOKIE, "value": language, "url": f"{localyun.endpoint}{ROOT}", "path": ROOT,
+            "sameSite": "Strict", "httpOnly": True,
+        },
+    )  # fmt: skip
 
 
 def press(console, selector):
