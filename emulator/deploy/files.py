@@ -119,7 +119,7 @@ def _leads_out(name: str) -> str:
 
 
 def _project_of(folder: Path) -> Path:
-    """Return the root of the repository that *folder* is in, else the folder; one that is the home folder does not count."""
+    """Return the root of the repository that *folder* is in, unless that is the home folder; else the folder."""
     home = Path.home() if "HOME" in os.environ else None
     for place in (folder, *folder.parents):
         if place == home:
