@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.x509.oid import NameOID
 
+from emulator.http.minting import ends_at
 from emulator.kernel.clock import DAY
 from emulator.kernel.system import write_private
 
@@ -57,9 +58,7 @@ def _certificate(path: Path, key: rsa.RSAPrivateKey, now: int) -> bytes:
     try:
         content = path.read_bytes()
         certificate = x509.load_pem_x509_certificate(content)
-        is_good = certificate.public_key() == key.public_key() and certificate.not_valid_after_utc > _datetime(
-            now + RENEWAL_DAYS * DAY
-        )
+        is_good = certificate.public_key() == key.public_key() and ends_at(certificate) > now + RENEWAL_DAYS * DAY
     except (FileNotFoundError, ValueError):
         content, is_good = b"", False
     if is_good:

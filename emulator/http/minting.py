@@ -12,6 +12,7 @@ import argparse
 import datetime
 import ipaddress
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -74,7 +75,7 @@ def _authority(folder: Path, now: Millis, permit: list[str]) -> tuple[ec.Ellipti
         key = ec.generate_private_key(ec.SECP256R1())
         write_private(key_path(folder), _key_pem(key))
     certificate = _self_signed(key, domains, now)
-    facts = Facts(not_after=_not_after(certificate), key_id=_key_id(key), names=tuple(domains))
+    facts = Facts(not_after=ends_at(certificate), key_id=_key_id(key), names=tuple(domains))
     write_private(authority_path(folder), facts.line() + _pem(certificate))
     return key, certificate
 
@@ -97,7 +98,7 @@ def _mint_leaf(
     folder: Path, name: str, now: Millis, signer: ec.EllipticCurvePrivateKey, issuer: x509.Certificate
 ) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
-    end = min(_datetime(now + LEAF_DAYS * DAY), issuer.not_valid_after_utc)
+    end = min(_datetime(now + LEAF_DAYS * DAY), _datetime(ends_at(issuer)))
     certificate = (
         _builder(_subject(name), issuer.subject, key.public_key(), now, end)
         .add_extension(x509.SubjectAlternativeName(_alternatives(name)), critical=False)
@@ -108,7 +109,7 @@ def _mint_leaf(
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
         .sign(signer, hashes.SHA256())
     )
-    facts = Facts(not_after=_not_after(certificate), key_id=_key_id(signer), names=leaf_names(name))
+    facts = Facts(not_after=ends_at(certificate), key_id=_key_id(signer), names=leaf_names(name))
     path = leaf_path(folder, name)
     path.parent.mkdir(exist_ok=True, mode=0o700)
     write_private(path, facts.line() + _key_pem(key) + _pem(certificate), lasting=False)
@@ -161,8 +162,12 @@ def _datetime(millis: int) -> datetime.datetime:
     return datetime.datetime.fromtimestamp(millis // 1000, datetime.UTC)
 
 
-def _not_after(certificate: x509.Certificate) -> Millis:
-    return Millis(int(certificate.not_valid_after_utc.timestamp()) * 1000)
+def ends_at(certificate: x509.Certificate) -> Millis:
+    """Return when a certificate ends."""
+    with suppress(AttributeError):
+        return Millis(int(certificate.not_valid_after_utc.timestamp()) * 1000)
+    # Before `cryptography` 42, as Debian 12 has it.
+    return Millis(int(certificate.not_valid_after.replace(tzinfo=datetime.UTC).timestamp()) * 1000)
 
 
 def _key_id(key: ec.EllipticCurvePrivateKey) -> str:

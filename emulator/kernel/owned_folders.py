@@ -80,12 +80,15 @@ def _remove_left(folder: Path) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder with everything in it, also what a function has made unreadable; links are not followed."""
+    """Remove a folder with everything in it, also what a function has made unreadable; links are not followed.
+
+    Nothing outside of it is touched: it may lie in a folder of everybody's, and be gone already.
+    """
 
     def open_up(function: Callable[..., Any], path: str, error: object) -> None:
         with contextlib.suppress(OSError):
             for place in (Path(path).parent, Path(path)):
-                if not place.is_symlink():
+                if place.is_relative_to(folder) and not place.is_symlink():
                     place.chmod(0o700)
             function(path) if function in (os.unlink, os.rmdir) else shutil.rmtree(path, ignore_errors=True)
 

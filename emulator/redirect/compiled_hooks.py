@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -82,10 +83,15 @@ def _java_proxy(environ: Mapping[str, str], java: str) -> Iterator[str]:
 
 
 def _java_trust(environ: Mapping[str, str]) -> Iterator[str]:
-    if bundle := environ.get("LOCALYUN_CA_BUNDLE"):
+    if (bundle := environ.get("LOCALYUN_CA_BUNDLE")) and writes_trust_stores():
         yield f"-Djavax.net.ssl.trustStore={write_trust_store(Path(bundle))}"
         yield "-Djavax.net.ssl.trustStoreType=PKCS12"
         yield f"-Djavax.net.ssl.trustStorePassword={STORE_PASSWORD}"
+
+
+def writes_trust_stores() -> bool:
+    """Whether the installed `cryptography` can: 45 or newer. A system's own may be older."""
+    return int(version("cryptography").partition(".")[0]) >= 45
 
 
 def write_trust_store(bundle: Path) -> Path:

@@ -43,6 +43,16 @@ def test_page_of_a_queue_does_not_ask_when_another_queue_changes(console, localy
     assert console.execute_script(ASKED) == ["content"]
 
 
+def test_page_looks_again_when_a_time_that_it_shows_has_come(console, localyun):
+    """A message becomes visible, and nothing is written then; the hour until then passes in the browser alone."""
+    localyun.queue("delayed-tea").send("steeped", delay_s=3600)
+    looked_at(console, localyun, "/queues/delayed-tea")
+
+    console.execute_script("const now = Date.now; Date.now = () => now() + 3_700_000;")
+
+    assert eventually(console, lambda: console.execute_script(ASKED)) == ["content"]
+
+
 def test_overview_asks_for_parts_of_it(console, localyun):
     """A request of a client is in the list of what just happened; nothing else of the page is made anew."""
     looked_at(console, localyun, "/")

@@ -1,16 +1,20 @@
 """Installations of the program, as `pip` leaves them, made from packages of the running Python without a network."""
 
 import contextlib
+import json
 import os
 import shutil
 import stat
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
 
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 EXTRAS = ("sdk", "testing")
@@ -18,16 +22,29 @@ _LONGEST_FIRST_LINE = 127
 _SAMPLES = ("functions", "sample-apps")
 
 
-def needed() -> list[metadata.Distribution]:
-    """Return what localyun with its SDKs and its plugin is made of, itself not included."""
+def provided_by(python: str) -> dict[str, str]:
+    """Return the versions of what an interpreter brings, by name."""
+    named = "[[each.name, each.version] for each in metadata.distributions()]"
+    program = f"import json; from importlib import metadata; print(json.dumps({named}))"
+    done = subprocess.run([python, "-I", "-c", program], check=True, capture_output=True)
+    return {canonicalize_name(name): version for name, version in json.loads(done.stdout) if name}
+
+
+def needed(provided: Mapping[str, str]) -> list[metadata.Distribution]:
+    """Return what localyun with its SDKs and its plugin is made of, itself not included.
+
+    As with `pip`, what is *provided* in a version that will do is left out.
+    """
     found: dict[str, metadata.Distribution] = {}
     waiting = [(metadata.distribution("localyun"), frozenset(EXTRAS))]
     while waiting:
         distribution, extras = waiting.pop()
         for text in distribution.requires or ():
             requirement = Requirement(text)
-            marker, name = requirement.marker, requirement.name.lower().replace("_", "-")
+            marker, name = requirement.marker, canonicalize_name(requirement.name)
             if marker is not None and not any(marker.evaluate({"extra": extra}) for extra in (*extras, "")):
+                continue
+            if name in provided and requirement.specifier.contains(provided[name], prereleases=True):
                 continue
             if name not in found and name != "localyun":
                 found[name] = metadata.distribution(requirement.name)
@@ -35,12 +52,12 @@ def needed() -> list[metadata.Distribution]:
     return list(found.values())
 
 
-def fill(packages: Path, *, source: Path | None = None) -> None:
-    """Copy these distributions and the program into the empty folder *packages*, as its wheel lays it out.
+def fill(packages: Path, *, source: Path | None = None, provided: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Copy what is `needed` and the program into the empty folder *packages*, as its wheel lays it out.
 
     With *source* the program stays there, as in an editable installation.
     """
-    for distribution in needed():
+    for distribution in needed(provided):
         top = str(distribution.locate_file(""))
         for file in distribution.files or ():
             if ".." not in file.parts:

@@ -103,7 +103,7 @@ class Workshop:
         python = making.readable_python() if place.user != "own" else getattr(sys, "_base_executable", sys.executable)
         assert python is not None
         if place.installation == "user":
-            making.clone(self._filled(), _made(making.user_packages(home)))
+            making.fill(_made(making.user_packages(home)), provided=making.provided_by(python))
             making.write_command(home / ".local" / "bin" / "localyun", Path(python))
             return Path(python), home / ".local" / "bin" / "localyun"
         program = folder / "program"

@@ -292,7 +292,9 @@ def _end_of(path: Path) -> float | None:
     """Return when a certificate ends, in seconds; None when it cannot be read."""
     from cryptography import x509  # slow to import
 
+    from emulator.http.minting import ends_at
+
     try:
-        return x509.load_pem_x509_certificate(path.read_bytes()).not_valid_after_utc.timestamp()
+        return ends_at(x509.load_pem_x509_certificate(path.read_bytes())) / 1000
     except (OSError, ValueError):
         return None

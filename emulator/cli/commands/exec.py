@@ -21,7 +21,7 @@ from emulator.cli.output import CommandFailed, NoEmulator, WrongUsage, _, compla
 from emulator.config import Settings
 from emulator.kernel import system
 from emulator.redirect import hook_environment, node_hook
-from emulator.redirect.compiled_hooks import CannotBuild, with_java, with_preload
+from emulator.redirect.compiled_hooks import CannotBuild, with_java, with_preload, writes_trust_stores
 from emulator.redirect.environment import VARIABLES as CA_VARIABLES
 from emulator.redirect.environment import (
     allowing,
@@ -46,6 +46,8 @@ def run(arguments: Namespace, settings: Settings) -> int:
         raise WrongUsage(_("exec needs a command to run: localyun exec -- python worker.py"))
     if Path(words[0]).name == "java" and not arguments.network and sys.platform == "linux":
         note(_("a Java program that uses aliyun-sdk-mns reaches the emulator only under localyun exec --network"))
+    if Path(words[0]).name == "java" and not writes_trust_stores():
+        note(_("Java does not trust the emulator's certificates: its trust store needs cryptography 45 or newer"))
     if not arguments.start:
         return become(words, environment_of(arguments, connect(settings), settings.config.state))
     with ended_by_signals(), _started(settings) as (client, state):

@@ -221,14 +221,21 @@
     return spans.format(Math.trunc(off / ms), unit);
   };
   const by = (clock) => (clock.dataset.clock === "runs" ? Date.now() : 0) + Number(clock.dataset.ahead);
+  const coming = new WeakSet();
   const age = () => {
     const clock = document.getElementById("ahead");
+    const due = new Set();
     for (const each of clock ? document.querySelectorAll("time.ago") : []) {
-      const text = relative(Date.parse(each.dateTime) - by(clock));
+      const off = Date.parse(each.dateTime) - by(clock);
+      // What was to come has come: a message is visible, a schedule has fired. Nothing was written, so nobody tells.
+      if (off > 0) coming.add(each);
+      else if (coming.delete(each)) due.add(each.closest("[hx-get]") ?? content);
+      const text = relative(off);
       if (each.textContent !== text) each.textContent = text;
       const title = `${here.format(Date.parse(each.dateTime))} · ${each.dateTime}`;
       if (each.title !== title) each.title = title;
     }
+    for (const each of due) htmx.trigger(each, "look");
   };
   age();
   setInterval(() => document.hidden || age(), 1000);

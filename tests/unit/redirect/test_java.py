@@ -10,6 +10,7 @@ import pytest_asyncio
 
 from emulator.http.certificates import CertificateAuthority
 from emulator.kernel.clock import SystemClock
+from emulator.redirect import compiled_hooks
 from emulator.redirect.compiled_hooks import JAVA_VARIABLE, with_java, write_trust_store
 
 KEYTOOL = shutil.which("keytool")
@@ -113,3 +114,13 @@ def test_path_with_spaces_is_quoted(bundle):
 
     assert f"'-Djavax.net.ssl.trustStore={write_trust_store(bundle)}'" in found[JAVA_VARIABLE]
     assert " " in str(Path(bundle))
+
+
+@pytest.mark.parametrize(("installed", "trusts"), [("50.0.2", True), ("45.0.0", True), ("38.0.4", False)])
+def test_older_cryptography_writes_no_trust_store(bundle, monkeypatch, installed, trusts):
+    """That of Debian 12 stays where it is; everything else works with it."""
+    monkeypatch.setattr(compiled_hooks, "version", lambda _: installed)
+
+    found = with_java({"LOCALYUN_CA_BUNDLE": str(bundle)})
+
+    assert ("trustStore" in found.get(JAVA_VARIABLE, "")) is trusts

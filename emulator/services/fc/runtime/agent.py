@@ -141,7 +141,7 @@ class AgentProcess(InstanceProcess):
         """Whether a call of that sequence waits for its answer."""
         return sequence in self._pending or sequence in self._streams
 
-    def exited(self, memory_kb: int) -> None:
+    def exited(self, memory_kb: int, reason: str = "") -> None:
         """Record that the process has ended; see `InstanceProcess`."""
         if self.gone.done():
             return

@@ -289,8 +289,11 @@ class InstanceProcess(ABC):
         self.listener.output(data, None)
 
     @abstractmethod
-    def exited(self, memory_kb: int) -> None:
-        """Record that the process has ended, having used that much at most; what it sent is still delivered."""
+    def exited(self, memory_kb: int, reason: str = "") -> None:
+        """Record that the process has ended, having used that much at most; what it sent is still delivered.
+
+        *reason* is what it was killed for having too much of, ``memory`` or ``processes``.
+        """
 
     @abstractmethod
     def _on_frame(self, header: Header, payload: bytes) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping,
 from pathlib import Path
 from typing import Any
 
+from emulator.kernel.frozen import replace
 from emulator.kernel.instrumentation import FunctionFault
 from emulator.services.fc.runtime import logs
 from emulator.services.fc.runtime.bootstrap.python.frames import Header
@@ -100,6 +101,11 @@ def tree_peak_kb(pid: int) -> int:
     return total
 
 
+def is_ending(pid: int) -> bool:
+    """Whether the process *pid* no longer has any memory: it has ended, or has been killed, and is not reaped yet."""
+    return not _peak_kb(pid) and _peak_kb(os.getpid()) > 0  # without /proc nothing has a peak
+
+
 def uses_more_than(pid: int, memory_mb: int) -> bool:
     """Whether the tree below *pid* holds more than *memory_mb* of memory that the kernel cannot drop."""
     # Only where there is /proc can the peak be larger than zero; the module does not load on every system.
@@ -148,6 +154,7 @@ class ProgramProcess(InstanceProcess):
     def __init__(self, listener: Listener, settings: RuntimeSettings, *, measured: bool = True) -> None:
         super().__init__(listener, _FRAME_LIMIT)
         self._measured = measured
+        self._overran = False
         self._image = listener.image
         self._calls: set[Pending] = set()
         self._background: set[asyncio.Task[None]] = set()
@@ -261,12 +268,13 @@ class ProgramProcess(InstanceProcess):
             self._tail = (self._tail + data)[-_SAID:]
             self.listener.output(data, None)
 
-    def exited(self, memory_kb: int) -> None:
+    def exited(self, memory_kb: int, reason: str = "") -> None:
         """Record that the process has ended; answers on their way are still delivered."""
         if self.gone.done():
             return
         if self._measured:
             self._memory_kb = max(self._memory_kb, memory_kb)
+        self._overran = reason == "memory"
         if self._log is not None:
             self._log.close()
         self.gone.set_result(None)
@@ -279,7 +287,20 @@ class ProgramProcess(InstanceProcess):
     def _resolve(self, future: Pending, answer: Answer) -> None:
         """Give *answer* when everything that the call wrote has been passed on."""
         assert self._log is not None
-        self._log.settle("", lambda: None if future.done() else future.set_result(answer))
+        self._log.settle("", lambda: None if future.done() else self._conclude(future, answer))
+
+    def _conclude(self, future: Pending, answer: Answer) -> None:
+        # Whoever looks at its memory may have killed the process after it answered and before `_measure`, which then
+        # finds nothing: the reason comes with its end.
+        if self._measured and not answer.over_memory and (control := self._running) and is_ending(control.pid):
+            self._keep(self._conclude_at_end(future, answer))
+        else:
+            future.set_result(replace(answer, over_memory=answer.over_memory or self._overran))
+
+    async def _conclude_at_end(self, future: Pending, answer: Answer) -> None:
+        await asyncio.wait({self.gone})  # the call's own deadline is its bound
+        if not future.done():
+            future.set_result(replace(answer, over_memory=self._overran, memory_kb=self._memory_kb))
 
     def _answer(
         self, body: bytes, duration_ms: float, *, ok: bool = True, size: int = 0, http: HttpAnswer | None = None

@@ -95,7 +95,7 @@ class ZygoteControl:
             return
         if reason:
             _log.warning("process %s was killed: too much %s", self._pid, reason)
-        self._process.exited(memory_kb)
+        self._process.exited(memory_kb, reason)
 
     def on_zygote_lost(self) -> None:
         """Record that no zygote reaps the process any more; one that runs goes on."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from emulator.services.fc.runtime import program
 from emulator.services.fc.runtime.model import (
     Credentials,
     HealthCheck,
@@ -20,7 +21,7 @@ from emulator.services.fc.runtime.model import (
     RuntimeUnavailable,
 )
 from emulator.services.fc.runtime.program import free_port
-from tests.waiting import until
+from tests.waiting import eventually, until
 
 PROGRAM = Path(__file__).with_name("listening_program.py")
 METHODS = pytest.mark.parametrize("method", ["fork", "exec"])
@@ -272,6 +273,25 @@ async def test_memory_beyond_the_functions_ends_the_call(functions, sleep):
 
     assert b"Process exited unexpectedly" in first.body
     assert second.cold
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is measured on Linux only")
+async def test_process_killed_for_its_memory_before_its_answer_is_looked_at_ends_the_call(functions, monkeypatch):
+    """What the look finds no more is told by the end of the process."""
+    made = image(functions, memory_mb=128)
+    look = program.tree_peak_kb
+    processes = []
+
+    def late(pid):
+        processes[0].control.watch(True)
+        eventually(lambda: not look(pid))
+        return look(pid)
+
+    monkeypatch.setattr(program.ProgramProcess, "watch", lambda process, _: processes.append(process))
+    monkeypatch.setattr(program, "tree_peak_kb", late)
+    first = await functions.invoke(made, functions.invocation(ask(eat=200)))
+
+    assert b"Process exited unexpectedly" in first.body
 
 
 async def test_answer_beyond_the_limit_is_refused(functions):
