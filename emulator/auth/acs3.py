@@ -96,7 +96,7 @@ def texts(request: Request, signed: Sequence[str]) -> SignedTexts:
 
 
 def covers_head(request: Request) -> bool:
-    """Whether the signature can be checked before the body has come."""
+    """Whether the signature can be checked before the body is received."""
     return "x-acs-content-sha256" in request.headers
 
 

@@ -53,7 +53,7 @@ def remark(subject: str, found: str, remedy: str) -> Finding:
 
 
 def wrong(subject: str, found: str, remedy: str) -> Finding:
-    """Return something that keeps the emulator or its clients from working."""
+    """Return the finding of a fault, which keeps the emulator or its clients from working."""
     return Finding(subject=subject, verdict="wrong", found=found, remedy=remedy)
 
 

@@ -195,7 +195,7 @@ def _remarks(visit: Visit) -> Iterator[str]:
 
 
 def outcome_words(visit: Visit) -> Iterator[str]:
-    """Yield what there is to say about how a visit ended: nothing for a plain success."""
+    """Yield the words for how a visit ended, none for a plain success."""
     if visit.outcome != "succeeded":
         yield _(visit.outcome)
     elif visit.retries:

@@ -89,7 +89,7 @@ def _cut(text: str, room: _Room) -> str:
 
 
 def decoded(body: str) -> str:
-    """Return the text behind Base64, empty when *body* is none."""
+    """Return the text that *body* encodes in Base64, empty when it is not Base64."""
     try:
         text = b64decode(body.encode("ascii"), validate=True).decode() if len(body) % 4 == 0 and len(body) > 7 else ""
     except ValueError:

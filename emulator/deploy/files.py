@@ -124,7 +124,7 @@ def _leads_out(name: str) -> str:
 
 
 def _project_of(folder: Path) -> Path:
-    """Return the repository that *folder* is in, else the folder; a repository of the whole home is none."""
+    """Return the root of the repository that *folder* is in, unless that is the home folder; else the folder."""
     home = Path.home() if "HOME" in os.environ else None
     for place in (folder, *folder.parents):
         if place == home:

@@ -131,7 +131,7 @@ class Plan:
 
     @property
     def changes(self) -> bool:
-        """Whether anything will be done to what is there."""
+        """Whether the plan changes anything."""
         return any(step.action not in {Action.UNCHANGED, Action.LEAVE} for step in self.steps)
 
     def count(self, action: Action) -> int:

@@ -137,7 +137,7 @@ class Journal(logging.Handler):
                 yield _line(each).rendered()
 
     def find(self, request: str) -> list[dict[str, Any]]:
-        """Return the lines that came of *request*, in their order, in JSON's terms.
+        """Return the lines that *request* caused, in their order, as JSON objects.
 
         What functions wrote is found by the ids of their calls.
         """

@@ -83,7 +83,7 @@ class Server:
         return len(self._connections)
 
     async def bind(self) -> None:
-        """Take both ports; clients that connect from now on wait until `start`.
+        """Bind both ports; clients that connect from now on wait until `start`.
 
         Raises: PortInUse; OSError when a host or port cannot be had for another reason.
         """

@@ -175,7 +175,7 @@ class Request:
 
     @property
     def body_size(self) -> int:
-        """The length of the body in bytes, as far as it has come."""
+        """The length of the body in bytes, as far as it is received."""
         if self.arriving is not None:
             return self.arriving.size
         return sum(map(len, self._pieces)) or len(self._body)
@@ -358,7 +358,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 @frozen
 class Origin:
-    """Whom a request is for. ``host`` is in lower case and, for an IPv6 address, without brackets."""
+    """The target of a request. ``host`` is in lower case and, for an IPv6 address, without brackets."""
 
     scheme: str
     host: str

@@ -94,7 +94,7 @@ class HttpProtocol(asyncio.Protocol):
             self._finish(unread=True)
 
     def data_received(self, data: bytes) -> None:
-        """Take in what the client sent, and serve it if nothing is unanswered."""
+        """Parse bytes of the client, and serve the request unless an earlier one is unanswered."""
         if self._phase >= Phase.LINGERING:
             self._drop(len(data))
             return

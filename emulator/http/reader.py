@@ -145,7 +145,7 @@ class RequestReader:
         return pieces
 
     def part(self, limit: int) -> tuple[list[bytes], bool]:
-        """Return what has come of the body since the last call, and whether that was the end of it.
+        """Return the part of the body received since the last call, and whether it is the last.
 
         Raises: as `body`.
         """

@@ -34,7 +34,7 @@ class Ids(Protocol):
 
 
 class Drawn(NamedTuple):
-    """How far a series of draws has come: which series of its seed, and how many draws."""
+    """The position in the random draws: the number of the series, and how many draws it has given."""
 
     series: int
     draws: int

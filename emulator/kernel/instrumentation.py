@@ -92,7 +92,7 @@ class Observed(Protocol):
     """One service, or the gateway, as the clock and the console see it."""
 
     def busy(self, now: Millis) -> Iterable[Busy]:
-        """Return unfinished work; parked long polls and what waits for a later time are none."""
+        """Return unfinished work; parked long polls and what waits for a later time do not count."""
         ...
 
     def upcoming(self, now: Millis, limit: int) -> Iterable[Upcoming]:

@@ -129,7 +129,7 @@ class Turnstile:
                 step.turn.set_result("")
 
     async def turn(self, kind: Kind, name: str, detail: str = "") -> Befallen:
-        """Wait for the turn of an effect and return what befalls it, "" for nothing."""
+        """Wait for the turn of an effect; return the fault to inject into it, "" for none."""
         if not self.active:
             return ""
         if self._overlap and kind == "call":
@@ -214,7 +214,7 @@ class Turnstile:
             self._begun.remove(name)
 
     def befalls(self, kind: Kind, name: str) -> Befallen:
-        """Return what befalls an effect that cannot wait, "" for nothing."""
+        """Return the fault to inject into an effect that cannot wait, "" for none."""
         return self._befalls(kind, f"{kind} {name}") if self.active else ""
 
     def _befalls(self, kind: Kind, label: str) -> Befallen:
@@ -276,7 +276,7 @@ class Turnstile:
 
 
 def befallen() -> Befallen:
-    """Return what befalls the effect that the present task makes, "" for nothing."""
+    """Return the fault to inject into the effect of the current task, "" for none."""
     return _verdict.get()
 
 

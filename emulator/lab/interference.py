@@ -146,7 +146,7 @@ async def _disturbed(effect: Effect, subject: Subject, front: NamingFront, call:
 
 
 def _raise(effect: Effect, subject: Subject, dialect: Dialect, *, hang_up: bool = False) -> None:
-    """Raise the error of *effect*; with *hang_up* a lost connection is none."""
+    """Raise the error of *effect*; with *hang_up* not for a lost connection."""
     if effect.throttle:
         raise made_error(dialect, dialect.throttling, 0, subject)
     if effect.error:

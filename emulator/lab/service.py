@@ -98,7 +98,7 @@ class Bench:
         return deepcopy((self.faults.book, *self.mocks.parts(), *self.sinks.parts()))
 
     def put_back(self, kept: Any) -> None:
-        """Put what `kept` has returned in the place of what there is, nothing for None; the calls are forgotten."""
+        """Restore what `kept` has returned, an empty state for None; recorded calls are forgotten."""
         self.clear()
         if kept is None:
             return

@@ -31,7 +31,7 @@ class Effect(NamedTuple):
 
 
 class Node:
-    """One thing that has happened. ``key`` is its own, ``parent`` that of what it came of directly."""
+    """One event of a trace. ``key`` identifies it, ``parent`` is the key of its direct cause."""
 
     def __init__(self, key: str, parent: str, kind: NodeKind, name: str, id: str) -> None:
         self.key = key
@@ -95,12 +95,12 @@ def trace_to_show(effect: Effect, id: str) -> str:
 
 
 def belongs(effect: Effect, trace: str) -> bool:
-    """Whether a line is part of a trace: came of it, or received what it has sent."""
+    """Whether a line is part of a trace: caused by it, or a receipt of what it has sent."""
     return trace in {effect.trace, effect.fields.get("cause")} or trace in (effect.fields.get("causes") or ())
 
 
 def tree(effects: Iterable[Effect], trace: str) -> list[dict[str, Any]]:
-    """Return the nodes of a trace that came of nothing known, with all below them."""
+    """Return the nodes of a trace without a known cause, with all below them."""
     nodes = _Nodes()
     for effect in effects:
         _add(nodes, effect, trace)

@@ -114,7 +114,7 @@ class Upload:
 
 @frozen
 class Caller:
-    """Who calls, and about what: every operation's first argument.
+    """The caller and the bucket or object of a call: the first argument of every operation.
 
     ``region`` is the one in the host name, empty for a loopback address: that reaches every bucket of the account.
     """

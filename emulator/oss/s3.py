@@ -184,7 +184,7 @@ class S3Model:
         return self._owners[name].get_bucket(name)
 
     def load(self, objects: Iterable[tuple[str, StoredObject]]) -> None:
-        """Take in (bucket, object) from the store."""
+        """Load (bucket, object) from the store."""
         for bucket, stored in objects:
             self.put(bucket, stored)
 

@@ -275,7 +275,7 @@ class Database:
             raise CommitFailed("the state cannot be written")
 
     def checkpoint_elsewhere(self, on_commit: Callable[[], None] | None) -> None:
-        """Leave checkpoints to a callback that runs after each commit; with None, to SQLite again."""
+        """Leave copying the log to a callback that runs after each commit; with None, to SQLite again."""
         self._on_commit = on_commit
         self._connection.execute(f"PRAGMA wal_autocheckpoint={0 if on_commit else 1000}")
 

@@ -230,7 +230,7 @@ def _strayed(times: int) -> str:
 
 
 def keep(kit: Localyun, exploration: Mapping[str, Any], folder: Path) -> str:
-    """Let the consoles show an exploration: that of the test's emulator, and of the one that runs for *folder*.
+    """Publish an exploration to the consoles of the test's emulator and of the one that runs for *folder*.
 
     Returns a line that says how the latter shows it, "" without one.
     """

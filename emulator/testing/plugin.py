@@ -68,7 +68,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Let each worker of xdist have a share of the schedules of an explored test.
+    """Give each worker of xdist a share of the schedules of an explored test.
 
     A test that is expected to fail is left whole: the shares without its failing schedule would pass.
     """
@@ -119,7 +119,7 @@ def _draws(config: pytest.Config) -> list[str]:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out what ``pip install -t`` has put beside a function's own files: packages bring their tests along."""
+    """Do not collect packages that ``pip install -t`` has put beside a function's own files."""
     functions = _functions_folder(config, must_exist=False)
     folder = collection_path.parent
     if functions is None or not folder.is_relative_to(functions):

@@ -268,7 +268,7 @@ class Topic:
         return chosen
 
     def deliveries(self, subscription: str, limit: int = 100) -> list[dict[str, Any]]:
-        """Return what became of the messages for a subscription."""
+        """Return the deliveries of a subscription, with their results."""
         answer = self._api.admin("GET", "deliveries", topic=self.name, subscription=subscription, limit=limit)
         return list(answer["deliveries"])
 

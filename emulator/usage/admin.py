@@ -14,7 +14,7 @@ from emulator.wire.schema.kinds import FLAG, argument
 
 
 class Executions(Protocol):
-    """What is known of single executions."""
+    """Returns what single executions have used."""
 
     async def of_execution(self, tenant: Tenant, flow: str, execution: str) -> Iterable[Amount]:
         """Return what an execution has used, with the calls, messages and executions that came of it.

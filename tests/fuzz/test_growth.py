@@ -15,7 +15,7 @@ from emulator.http.connections import HttpLimits
 from emulator.http.message import decode_pairs
 from emulator.http.reader import RequestReader
 from emulator.kernel.cron import LENIENT, parse_schedule
-from emulator.services.fc.triggers.http_invoke import read_result
+from emulator.services.fc.triggers.http_envelope import read_result
 from emulator.services.mns import codec as wire
 from emulator.services.mns.operations import topics as topic_operations
 from emulator.services.mns.queues import codec as message_wire

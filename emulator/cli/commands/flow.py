@@ -34,7 +34,7 @@ FOLLOW_INTERVAL_S = 0.2
 
 
 def name_execution(arguments: Namespace) -> None:
-    """Let FLOW/EXECUTION be taken where FLOW and EXECUTION are: the name of a flow has no slash.
+    """Accept FLOW/EXECUTION in place of FLOW and EXECUTION: the name of a flow has no slash.
 
     Raises: WrongUsage when an execution is named twice.
     """

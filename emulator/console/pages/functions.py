@@ -131,7 +131,7 @@ _EXITED = re.compile(r"Process exited unexpectedly .*maxMemoryUsage: ([\d.]+)MB"
 
 
 def used_too_much(error: str, memory_mb: int) -> str:
-    """Return how many megabytes a call took that ended for having more than *memory_mb*, empty when that was not why.
+    """Return the megabytes of a call that ended because it exceeded *memory_mb*, empty for any other *error*.
 
     Source: the service has no message of its own for this; a process that exits says the same.
     """

@@ -105,7 +105,7 @@ class Checkpoints:
 
     @asynccontextmanager
     async def kept_out(self) -> AsyncIterator[None]:
-        """Let nothing be saved or put back while the context lasts: what it changes takes more than a moment."""
+        """Block saving and restoring of checkpoints while the context lasts."""
         async with self._lock:
             yield
 

@@ -58,7 +58,7 @@ def unsound(reason: str) -> LabError:
 
 
 def check_pages(tables: sqlite3.Connection) -> None:
-    """Have SQLite look through all of the file: pages, indexes, constraints, foreign keys.
+    """Check the whole file with SQLite: pages, indexes, constraints, foreign keys.
 
     Raises: LabError (InvalidCheckpoint), sqlite3.Error.
     """
@@ -70,7 +70,7 @@ def check_pages(tables: sqlite3.Connection) -> None:
 
 
 def check_rows(tables: sqlite3.Connection) -> None:
-    """Check the kind and range of every value, and that what names another row names one that is there.
+    """Check the kind and range of every value, and that every reference names a row that exists.
 
     The tables are known to have this program's shape.
 

@@ -112,7 +112,7 @@ class CheckpointStore:
                 raise ContentGone(name) from None
 
     def accept(self, draft: Path, name: str) -> None:
-        """Let the folder be the checkpoint *name*, in place of the one there was.
+        """Make the folder the checkpoint *name*; replaces an earlier one.
 
         A kill on the way leaves either; `clean` finishes what has been accepted.
         """
@@ -140,7 +140,7 @@ class CheckpointStore:
         return self._folder / f"{_ARCHIVE}{name}"
 
     def drop_abandoned(self, system_s: float) -> None:
-        """Remove archives for which nobody has come for an hour; *system_s* is the machine's time in seconds."""
+        """Remove archives that nobody has fetched for an hour; *system_s* is the machine's time in seconds."""
         with suppress(FileNotFoundError):
             for each in self._folder.iterdir():
                 if each.name.startswith((_UPLOAD, _ARCHIVE)):

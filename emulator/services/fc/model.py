@@ -410,7 +410,7 @@ EVERY = Slice(limit=1_000_000)
 
 
 def check_if_match(if_match: str, etag: str) -> None:
-    """Let a change go on only when *if_match* is empty, ``*`` or the resource's current *etag*.
+    """Allow a change only when *if_match* is empty, ``*`` or the resource's current *etag*.
 
     Raises: PreconditionFailed.
     """

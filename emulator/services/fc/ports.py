@@ -60,7 +60,7 @@ class Instances(Protocol):
         """
 
     def vacate(self, seat: Seat, *, now: bool = False) -> None:
-        """Take *seat* out of its instance; one for a single session ends then, with *now* in the middle of a call."""
+        """Unbind *seat* from its instance; one for a single session ends then, with *now* even during a call."""
 
     async def debug(self, image: FunctionImage, invocation: Invocation, session: DebugSession) -> InvocationResult:
         """Run one call in an instance of its own with a debugger in it.
@@ -69,7 +69,7 @@ class Instances(Protocol):
         """
 
     def retire_family(self, family: str) -> None:
-        """Let the instances of an older state end after the calls they are in."""
+        """Retire the instances of an older state: each ends after its present calls."""
 
     def end_all(self) -> None:
         """End every instance now, those that work too."""

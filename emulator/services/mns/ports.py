@@ -30,7 +30,7 @@ class FunctionInvoker(Protocol):
 
 
 class ResourceWatcher(Protocol):
-    """Is told of each new queue and topic, in the transaction that creates it."""
+    """Called for each new queue and topic, in the transaction that creates it."""
 
     def queue_made(self, tenant: Tenant, queue: str) -> None:
         """A queue of this name has been made."""

@@ -191,7 +191,7 @@ class MessageService:
         return deleted
 
     def reset_topic(self, tenant: Tenant, name: str) -> None:
-        """Drop what is on its way to the subscribers of a topic, and what is remembered of earlier deliveries.
+        """Drop the pending deliveries of a topic, and the records of earlier ones.
 
         Raises: TopicNotExist.
         """

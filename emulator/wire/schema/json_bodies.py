@@ -107,7 +107,7 @@ class JsonBodies(Notation[Rule]):
         return read
 
     def whole(self, kind: Whole) -> Rule:
-        """Take a whole number in its range, also one written with a fraction of nothing."""
+        """Read a whole number in its range, also one written as ``1.0``."""
 
         def read(value: Any, name: str) -> int:
             if isinstance(value, float) and value.is_integer():

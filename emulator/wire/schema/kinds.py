@@ -228,7 +228,7 @@ BINARY, COUNT = Binary(), Whole(0, 100_000)
 
 
 class Field(NamedTuple):
-    """One attribute: what it is called, what it may hold, and what people are told of it.
+    """One attribute: its names, its kind, its default, its help.
 
     ``name`` is the vendor's, ``attribute`` the name here; without one the field is only shown. ``names`` are other
     names by form; the first is the one that the form writes, and all are read. ``only`` are the forms that have the

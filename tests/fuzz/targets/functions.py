@@ -4,7 +4,7 @@ import contextlib
 
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.runtime.bootstrap.python.frames import BrokenFrame, FrameBuffer
-from emulator.services.fc.triggers.http_invoke import read_result
+from emulator.services.fc.triggers.http_envelope import read_result
 
 
 def http_result(data: bytes) -> None:

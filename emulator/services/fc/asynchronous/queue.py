@@ -384,7 +384,7 @@ class AsyncQueue:
         self.completions.resolve(call, call.result if body is None else body)
 
     def destination(self, tenant: Tenant, name: FunctionName, status: Status) -> str:
-        """Return the resource name of what is told of a call that has ended with *status*, empty for nothing."""
+        """Return the resource name of the destination for a call that ended with *status*, empty for none."""
         lane = FunctionRef(tenant, name.service, name.function, name.qualifier or LATEST)
         return destination_of(self._config(lane), status)
 

@@ -128,7 +128,7 @@ class AsyncStore(RowStore):
             self._database.write("DELETE FROM fc_task_events WHERE seq = ?", (call.seq,))
 
     def due(self, lane: FunctionRef, now: Millis, limit: int) -> list[AsyncCall]:
-        """Return up to *limit* waiting calls whose time has come, the earliest first."""
+        """Return up to *limit* waiting calls that are due, the earliest first."""
         where = f"{_OF_LANE} AND due_at <= ? ORDER BY due_at, seq LIMIT ?"
         return self._all(_CALLS, where, (*PLACE.write(lane), now, limit))
 

@@ -298,7 +298,7 @@ _LISTS = {
 
 @operation("DisableFunctionInvocation", "POST /functions/{function}/invoke/disable", api=V2023)
 def disable_invocation(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Let no call of a function begin any more; with ``abortOngoingRequest`` those that run are ended.
+    """Refuse further calls of a function; with ``abortOngoingRequest`` those that run are ended.
 
     Raises: FunctionNotFound, InvalidArgument. Source: alibabacloud_fc20230330, DisableFunctionInvocation.
     """

@@ -217,7 +217,7 @@ class Terminal:
                 self._shell.write(data)
 
     def pace(self, go: bool) -> None:
-        """Let the command wait for a client that does not keep up."""
+        """Pause the command while the client does not keep up."""
         if self._shell is not None:
             self._shell.pace(go)
 

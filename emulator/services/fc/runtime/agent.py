@@ -94,7 +94,7 @@ class AgentProcess(InstanceProcess):
         }
 
     async def turn_clock(self) -> None:
-        """Let the agent turn its clock, if it sees another time; see `InstanceProcess`."""
+        """Set the agent's clock if it has another time; see `InstanceProcess`."""
         shift = self._settings.time.shift
         if shift != self._shift and not self._lost:
             self._shift = shift

@@ -155,7 +155,7 @@ class DebugSession:
         listening.add_done_callback(self._reached)
 
     async def aclose(self) -> None:
-        """Take no more debuggers and cut off those that are attached."""
+        """Refuse further debuggers and disconnect those that are attached."""
         self._target.cancel()
         if self._server is not None:
             self._server.close()

@@ -201,7 +201,7 @@ class InstancePool:
             self._release(instance)
 
     def vacate(self, seat: Seat, *, now: bool = False) -> None:
-        """Take *seat* out of its instance for good; one that was for sessions alone ends with the last.
+        """Unbind *seat* from its instance for good; an instance for sessions alone ends with the last seat.
 
         With *now* such an instance ends even though calls run in it: they fail.
         """

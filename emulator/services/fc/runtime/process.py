@@ -174,7 +174,7 @@ class Channel(asyncio.BufferedProtocol):
         self.feed(self._chunk[:nbytes])
 
     def feed(self, data: bytes | memoryview) -> None:
-        """Take in *data* as if it had been received."""
+        """Handle *data* as if it had been received."""
         self.received += len(data)
         self._buffer.feed(data)
         try:

@@ -57,7 +57,7 @@ class CallQueue:
         self._calls.append(call)
 
     def withdraw(self, call: Response) -> None:
-        """Take *call* back if no poll has got it."""
+        """Withdraw *call* unless a poll has received it."""
         if call in self._calls:
             self._calls.remove(call)
 

@@ -311,7 +311,7 @@ class MarkedLog:
                 return
 
     def settle(self, sequence: str, then: Callable[[], None]) -> None:
-        """Call *then* when the mark of *sequence* has come; user code may have closed the log, so after 1 s at last."""
+        """Call *then* when the mark of *sequence* is read, or after 1 s: user code may have closed the log."""
         if sequence in self._marked:
             self._marked.discard(sequence)
             then()

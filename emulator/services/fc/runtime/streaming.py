@@ -50,7 +50,7 @@ class RequestPieces:
 
     @property
     def beginning(self) -> bytes:
-        """What has come: all of it, unless it is more than `KEPT`."""
+        """The part that was received: all of it, unless that is more than `KEPT`."""
         return bytes(self._kept)
 
     def __aiter__(self) -> Self:

@@ -74,7 +74,7 @@ class ZygoteControl:
         asyncio.get_running_loop().call_soon(self._process.exited, 0)
 
     def adopt(self, link: socket.socket) -> None:
-        """Have the zygote make the process an instance, whose folders are named on *link*."""
+        """Ask the zygote to make the process an instance, whose folders are named on *link*."""
         self._zygote.order(frames.ADOPT, self._number, self._process.listener, [link.fileno()])
 
     def watch(self, on: bool) -> None:
@@ -169,7 +169,7 @@ class Zygote:
         self._loop.add_reader(self._control, self._readable)
 
     def fork(self, process: InstanceProcess, channel: socket.socket, log: int) -> ZygoteControl:
-        """Have an instance forked; `ZygoteControl.started` has the outcome.
+        """Ask for a fork of an instance; `ZygoteControl.started` has the outcome.
 
         Raises: InstanceStartFailed.
         """

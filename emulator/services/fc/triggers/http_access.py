@@ -27,7 +27,7 @@ Cors = Mapping[str, Any]
 
 
 def preflight(cors: Cors, request: Request) -> Pairs | None:
-    """Return the header fields that answer a preflight, None when *request* is none.
+    """Return the header fields that answer a preflight, None for a request of another kind.
 
     An origin or method that is not allowed gets an answer that allows nothing.
     """

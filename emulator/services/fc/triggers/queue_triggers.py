@@ -90,7 +90,7 @@ class QueueTriggers(TriggerWatcher):
         await self._tasks.close()
 
     def changed(self, tenant: Tenant, trigger: Trigger) -> None:
-        """Begin to read for a trigger that is switched on, as it is now; it ends where there is no such queue."""
+        """Start reading the queue of an enabled trigger; a reader whose queue does not exist ends."""
         self.removed(tenant, trigger)
         source = queue_source(trigger)
         if source is not None and trigger.enabled:

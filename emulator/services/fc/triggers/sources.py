@@ -94,7 +94,7 @@ class EventSources:
             self._topic_triggers.topic_made(tenant, topic)
 
     def queue_made(self, tenant: Tenant, queue: str) -> None:
-        """Have a queue that is being made read by the triggers that wait for it."""
+        """Start the triggers that wait for a queue which is being created."""
         if self.queue_triggers is not None:
             self.queue_triggers.queue_made(tenant, queue)
 

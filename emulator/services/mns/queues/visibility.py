@@ -55,7 +55,7 @@ def hidden_key(visible_from: int) -> int:
 
 
 def released(visible_from: int, now: Millis) -> Millis:
-    """Return ``visible_from`` of a held message whose turn has come: now, or when its delay is over."""
+    """Return ``visible_from`` of a held message that is next in its group: now, or the end of its delay."""
     return Millis(max(now, visible_from - HELD))
 
 

@@ -311,7 +311,7 @@ class Subscriptions:
         live.subscriptions[name] = changed
 
     def delete(self, tenant: Tenant, topic: str, name: str) -> None:
-        """Unsubscribe; what is on its way to the subscriber is dropped.
+        """Delete a subscription; its pending deliveries are dropped.
 
         Ending a missing subscription succeeds. Source: assumed; no client knows an error.
         """
@@ -379,18 +379,18 @@ class Purge:
         self._arm()
 
     def close(self) -> None:
-        """Remove no more; the next start goes on."""
+        """Stop removing; the next start continues."""
         self._timers.cancel(_TIMER)
         self._waiting.clear()
 
     def remove(self, subscription_id: SubscriptionId) -> None:
-        """Remove the first portion now and the others bit by bit."""
+        """Remove the deliveries of a deleted subscription: a portion now, the others in later ticks."""
         if not self._purge(subscription_id):
             self._waiting.append(subscription_id)
             self._arm()
 
     def remove_all(self, subscription_ids: Sequence[SubscriptionId]) -> None:
-        """Remove what those of a topic leave, some of them now and the others bit by bit."""
+        """Remove the deliveries of the subscriptions of a deleted topic: some now, the others in later ticks."""
         self._waiting.extend(subscription_ids)
         self._remove_some()
 

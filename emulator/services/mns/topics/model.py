@@ -245,7 +245,7 @@ class Publication:
 
 @frozen(kw_only=False)
 class Delivery:
-    """A message on its way to one subscriber: tried *attempts* times, next at ``due_at``."""
+    """A pending delivery of a message to one subscriber: tried *attempts* times, next at ``due_at``."""
 
     delivery_id: DeliveryId
     subscription_id: SubscriptionId
@@ -282,7 +282,7 @@ class Outcome:
 
 @frozen
 class Try(Outcome):
-    """One attempt at a delivery that has ended: its number from 1, when, and what came of it."""
+    """One finished attempt at a delivery: its number from 1, its time, its result."""
 
     number: int
     at: Millis

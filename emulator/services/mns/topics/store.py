@@ -239,7 +239,7 @@ class TopicStore:
         return None if row is None else DeliveryId(row[0])
 
     def hasten(self, delivery_id: DeliveryId, due_at: Millis) -> None:
-        """Let the next attempt at a delivery be due at a time."""
+        """Set the time of the next attempt at a delivery."""
         self._database.write("UPDATE mns_deliveries SET due_at = ? WHERE id = ?", (due_at, delivery_id))
 
     def settle(self, delivery_id: DeliveryId, publication_id: PublicationId) -> bool:

@@ -166,7 +166,7 @@ class Driver:
         return recorded
 
     def intervene(self, execution: ExecutionId, act: Callable[[Execution], Events]) -> bool:
-        """Let *act* change what is watched of an execution, and record at once the events that it returns.
+        """Call *act* with what is watched of an execution, which it may change; record the events that it returns.
 
         The execution goes on from there in a later tick. Returns False when it has ended.
 

@@ -43,7 +43,7 @@ class Outside(Protocol):
         ...
 
     def left(self) -> Iterable[Callable[[], None]]:
-        """Return what is still to be told of ends that are on disk; doing it twice is harmless."""
+        """Return the notifications of ended executions that are still to be sent; sending one twice is harmless."""
         ...
 
 

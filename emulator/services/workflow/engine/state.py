@@ -78,13 +78,13 @@ class ExecutionState:
         heappush(self.ready, strand.id)
 
     def close(self, strand: Strand) -> None:
-        """Remove a strand that has come to its end."""
+        """Remove a strand that has ended."""
         del self.strands[strand.id]
         if not strand.parked:
             self._not_ready(strand)
 
     def end(self, outcome: str) -> None:
-        """Note the type of the final event, and abandon all that is under way."""
+        """Record the type of the final event, and abandon all strands."""
         self.outcome = outcome
         for strand in self.strands.values():
             self._abandon(strand)

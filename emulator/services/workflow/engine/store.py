@@ -44,7 +44,7 @@ class Ending(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far an open execution has come. ``snapshot`` None leaves the stored one."""
+    """The stored progress of an open execution. ``snapshot`` None leaves the stored one."""
 
     ready: bool
     last_event: int
@@ -174,7 +174,7 @@ class EngineStore:
             )
 
     def due(self, now: Millis, limit: int) -> Sequence[Wakeup]:
-        """Return up to *limit* wake-ups whose time has come, earliest first."""
+        """Return up to *limit* wake-ups that are due, earliest first."""
         rows = self._database.read(
             "SELECT execution, entry, kind, fire_at FROM workflow_wakeups WHERE fire_at <= ? ORDER BY fire_at LIMIT ?",
             (now, limit),

@@ -148,7 +148,7 @@ class Turn:
             self._abandon()
 
     def ask(self, command: Command) -> None:
-        """Note a timer, or a call that is not being made yet."""
+        """Record a timer, or a call that is still to be made."""
         run, part = self._run, self._part
         run.has_rows = True
         if not isinstance(command, CallService):

@@ -134,7 +134,7 @@ class Reading(NamedTuple):
         return name
 
     def warn(self, part: LocatedNode, message: str) -> None:
-        """Note something that is allowed and probably not meant."""
+        """Warn of something that is allowed and probably a mistake."""
         self.warnings.append(f"{part.field}: {message} (line {part.node.line})")
 
 

@@ -31,7 +31,7 @@ class Budget:
         self.left = work
 
     def spend(self, work: int) -> None:
-        """Take *work* from what is left."""
+        """Subtract *work* from the remaining budget."""
         self.left -= work
         if self.left < 0:
             raise EvaluationError("the expression makes too much data")

@@ -50,7 +50,7 @@ class DocumentReader:
         return {key.text: value for key, value in self.entries(node, what)}
 
     def entries(self, node: Node | None, what: str) -> tuple[tuple[Scalar, Node], ...]:
-        """Return the entries of a map; those of nothing are none."""
+        """Return the entries of a map; an absent value has none."""
         if node is None:
             return ()
         if not isinstance(node, Table):

@@ -88,7 +88,7 @@ class Drive(Execution):
         return self.take(self, arrival)
 
     def follow(self, recorded: Recorded) -> None:
-        """Take over an event that another execution has recorded, at its time.
+        """Record an event that another execution has recorded, at its time.
 
         Raises: as `Execution.follow`, and what the observer raises.
         """
@@ -197,7 +197,7 @@ Answering = Callable[[Drive, CallService], None]
 
 
 def run(drive: Drive, answering: Answering) -> None:
-    """Drive an execution to its end, or to where nothing comes any more."""
+    """Drive an execution to its end, or until it waits for something that will not arrive."""
     while True:
         drive.advance()
         while drive.calls:

@@ -23,7 +23,7 @@ Kind = tuple[type, str]
 
 
 class Reply(NamedTuple):
-    """The members of a reply with their kinds, and what the names of the integration's own errors begin with."""
+    """What an integration may reply: the members with their kinds, and the prefix of its own error names."""
 
     members: Mapping[str, Kind]
     errors: str

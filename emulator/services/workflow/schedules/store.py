@@ -94,7 +94,7 @@ class ScheduleStore:
         return [(flow, _record(row), next_at) for flow, next_at, *row in rows]
 
     def due(self, now: Millis, limit: int) -> Sequence[DueSchedule]:
-        """Return up to *limit* schedules whose run has come, earliest first."""
+        """Return up to *limit* schedules whose run is due, earliest first."""
         return self._due("s.next_at <= ? ORDER BY s.next_at, s.id LIMIT ?", (now, limit))
 
     def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, Millis]]:

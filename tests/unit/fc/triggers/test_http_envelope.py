@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from emulator.services.fc.errors import BadResponse
 from emulator.services.fc.invoke.invoking import FunctionCall
 from emulator.services.fc.runtime.model import HttpCall
-from emulator.services.fc.triggers.http_invoke import canonical, is_text, read_result, render_event
+from emulator.services.fc.triggers.http_envelope import canonical, is_text, read_result, render_event
 
 
 def rendered(headers=(), body=b"Hello FC!"):

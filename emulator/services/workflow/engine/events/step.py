@@ -306,7 +306,7 @@ class IterationEntered(StrandEntered):
 
 
 class StrandExited(StepEvent):
-    """Strand number *index* of a step has come to its end with *left*."""
+    """Strand number *index* of a step has ended with the data *left*."""
 
     __slots__ = ("index", "left")
 
