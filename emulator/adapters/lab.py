@@ -69,8 +69,8 @@ class FunctionActivity:
             yield Busy(
                 kind="call", resource=function, since=since, detail=f"the end of call {request_id}", waits="function"
             )
-        resting = self._mocks.resting()
-        if self._functions.async_queue.under_way > len(resting) + self._turns.count("async") and not running:
+        resting = self._mocks.count_resting()
+        if self._functions.async_queue.under_way > resting + self._turns.count("async") and not running:
             yield Busy(kind="call", resource="", detail="an asynchronous call about to begin")
 
         for queue, trigger in self._functions.sources.behind():
@@ -109,7 +109,7 @@ class FlowActivity:
         """Yield what the engine works on: steps to take, calls of tasks."""
         if not self._workflow.is_idle:
             yield Busy(kind="execution", resource="", detail="steps to take")
-        calls = self._workflow.calls_under_way - len(self._mocks.resting("flow")) - self._turns.count("call", "reply")
+        calls = self._workflow.calls_under_way - self._mocks.count_resting("flow") - self._turns.count("call", "reply")
         if calls > 0:
             yield Busy(kind="execution", resource="", detail=f"{calls} calls of tasks", waits="function")
 

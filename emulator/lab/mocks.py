@@ -326,9 +326,16 @@ class Mocks:
             self._timers().cancel(("lab mock", key))
             del self._resting[key]
 
-    def resting(self, origin: Origin | None = None) -> set[str]:
-        """Return the request ids of calls that wait for a mock's delay to pass, of all callers or of one kind."""
-        return {request for _, request, caller, _ in self._resting.values() if origin in {None, caller}}
+    def resting(self) -> set[str]:
+        """Return the request ids of calls that wait for a mock's delay to pass."""
+        return {request for _, request, _, _ in self._resting.values()}
+
+    def count_resting(self, origin: Origin | None = None) -> int:
+        """Return how many calls wait for a delay to pass, of all callers or of one kind.
+
+        They may be more than their request ids: the iterations of a loop call a step under one.
+        """
+        return sum(origin in {None, caller} for _, _, caller, _ in self._resting.values())
 
     def upcoming(self, now: Millis) -> list[Upcoming]:
         """Return when the delays will have passed."""

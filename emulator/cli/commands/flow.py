@@ -50,6 +50,7 @@ def name_execution(arguments: Namespace) -> None:
 def start(arguments: Namespace, settings: Settings) -> int:
     """Start an execution; with ``--follow`` the exit code says whether it succeeded."""
     if arguments.inputs:
+        _leave_out("--inputs", {"--name": arguments.name, "--follow": arguments.follow})
         from emulator.cli.commands.flow_bulk import start_many  # for many only
 
         return start_many(arguments, settings, start_execution)
@@ -61,6 +62,12 @@ def start(arguments: Namespace, settings: Settings) -> int:
     if arguments.follow:
         return _follow(client, arguments, started["Name"])
     return show_started(started, as_json=wants_json(arguments))
+
+
+def _leave_out(what: str, given: dict[str, Any]) -> None:
+    """Raises: WrongUsage for an option that has no effect beside *what*."""
+    for option in (name for name, value in given.items() if value):
+        raise WrongUsage(_("{option} does not go with {what}", option=option, what=what))
 
 
 def start_execution(client: Client, flow: str, input_json: str, name: str | None = None) -> dict[str, Any]:
@@ -198,6 +205,9 @@ def show_list(arguments: Namespace, settings: Settings) -> int:
     """List the flows, or the executions of one flow, newest first."""
     client = connect(settings)
     if arguments.flow is None:
+        chosen = {"--status": arguments.status, "--since": arguments.since, "--error": arguments.error_name}
+        for option in (name for name, value in chosen.items() if value):
+            raise WrongUsage(_("{option} chooses executions: name the flow", option=option))
         flows = list(client.workflow_pages("ListFlows", "Flows"))
         headings = ("name", "created", "description")
         rows = [(flow["Name"], flow["CreatedTime"], short(flow.get("Description") or "", 60)) for flow in flows]
@@ -270,6 +280,7 @@ def stop(arguments: Namespace, settings: Settings) -> int:
     name_execution(arguments)
     if not arguments.execution:
         raise WrongUsage(_("name the execution as FLOW/EXECUTION"))
+    _leave_out(_("one execution"), {"--status": arguments.status, "--since": arguments.since})
     why = {"Error": arguments.error, "Cause": arguments.cause}
     stopped = connect(settings).workflow(
         "StopExecution",

@@ -133,13 +133,19 @@ def test_bad_flow_commands_are_told_apart(program, flow):
         program.run("flow", "start", "nobody"),
         program.run("flow", "create", "bad", "bad.yml"),
         program.run("flow", "create", "bad", "missing.yml"),
+        program.run("flow", "list", "--status", "Failed"),
+        program.run("flow", "start", "judge", "--inputs", "inputs.jsonl", "--name", "one"),
+        program.run("flow", "stop", "judge/one", "--since", "1h"),
     ]
 
-    assert [done.returncode for done in results] == [2, 1, 1, 1]
+    assert [done.returncode for done in results] == [2, 1, 1, 1, 2, 2, 2]
     assert "--input is not JSON" in results[0].stderr
     assert "FlowNotExists" in results[1].stderr
     assert "InvalidArgument" in results[2].stderr
     assert "missing.yml cannot be read" in results[3].stderr
+    assert "--status chooses executions: name the flow" in results[4].stderr
+    assert "--name does not go with --inputs" in results[5].stderr
+    assert "--since does not go with one execution" in results[6].stderr
 
 
 def test_unknown_tutorial_is_wrong_usage_and_starts_nothing(program):

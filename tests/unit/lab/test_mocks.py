@@ -132,11 +132,11 @@ async def test_a_delay_passes_by_the_emulators_clock(mocks, timers):
     """Meanwhile the call is no work in progress, and the end of the delay is an event to come."""
 
     answer = mocks.add({"function": "f", "answers": [{"return": 1, "delay": "1h"}]}).next()
-    resting = asyncio.ensure_future(mocks.rest(answer, "f", "request", "flow"))
+    resting = asyncio.gather(*(mocks.rest(answer, "f", "request", "flow") for _ in range(2)))
     await asyncio.sleep(0)
-    assert mocks.resting() == mocks.resting("flow") == {"request"}
-    assert mocks.resting("client") == set()
-    assert [event.what for event in mocks.upcoming(0)] == ["answer of a mock"]
+    assert mocks.resting() == {"request"}
+    assert [mocks.count_resting(origin) for origin in (None, "flow", "client")] == [2, 2, 0]
+    assert {event.what for event in mocks.upcoming(0)} == {"answer of a mock"}
 
     timers.advance(3_600_000)
     await resting

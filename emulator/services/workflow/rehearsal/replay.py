@@ -44,6 +44,10 @@ _FROM_OUTSIDE: Final = frozenset(
 )
 
 
+_OUT: Final = frozenset({Phase.CALLING, Phase.SUBMITTED})
+"""Where a task is when its result may come."""
+
+
 class NoHistory(Exception):
     """A document that is no history; the message says why."""
 
@@ -216,7 +220,7 @@ class _Player:
         """Play the history to its end; return the difference where the flow ends before it or waits for more."""
         drive = self._drive
         while True:
-            drive.advance()
+            self._advance()
             drive.calls.clear()
             if drive.is_over or not self.left:
                 break
@@ -228,6 +232,15 @@ class _Player:
             expected = self._lowest()
             return Difference(expected.id, expected.step, expected.text, "the execution has ended")
         return None
+
+    def _advance(self) -> None:
+        """Go on until every strand waits; what was recorded as coming meanwhile comes in its place."""
+        drive = self._drive
+        while self.left and not drive.is_over:
+            awaited = self._next_awaited()
+            is_next = awaited is not None and awaited[0] == min(self.left) and self._give(*awaited)
+            if not is_next and drive.go_on(drive, 1):
+                return
 
     def before(self, state: ExecutionState, event: Event) -> None:
         """Nothing: events are compared when they have happened."""
@@ -275,20 +288,26 @@ class _Player:
             difference = Difference(recorded.id, recorded.step, *(f"{recorded.text} with {text}" for text in shown))
             raise _GoesAnotherWay(difference)
 
-    def _give_next(self) -> bool:
-        """Give what was recorded next of all that the flow waits for; False when nothing of it was."""
+    def _next_awaited(self) -> tuple[int, Entry] | None:
+        """Return what was recorded next of all that the flow waits for, and for which step."""
         found: list[tuple[int, Entry]] = []
         for strand in self._drive.state.strands.values():
             entry = strand.scopes[-1].entry
-            if entry is not None:
+            if entry is not None and (strand.parked or entry.phase in _OUT):
                 last = self._ids.get(strand.last)
                 where = (last, entry.step.name)
                 following = [each.id for each in self.left.values() if (each.scheduled, each.step) == where]
                 found += [(min(following), entry)] if following else []
-        final = self._lowest() if len(self.left) == 1 else None
-        if not found:
-            return final is not None and self._end(final)
-        number, entry = min(found, key=lambda each: each[0])
+        return min(found, key=lambda each: each[0], default=None)
+
+    def _give_next(self) -> bool:
+        """Give what comes next; False when nothing that the flow waits for was recorded."""
+        awaited = self._next_awaited()
+        if awaited is None:
+            return len(self.left) == 1 and self._end(self._lowest())
+        return self._give(*awaited)
+
+    def _give(self, number: int, entry: Entry) -> bool:
         recorded = self.left[number]
         self._drive.now = max(self._drive.now, recorded.at)
         before = len(self._drive.history)
