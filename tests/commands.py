@@ -23,6 +23,8 @@ import time
 import traceback
 from pathlib import Path
 
+from emulator.kernel.system import own_command
+
 ROOT = Path(__file__).resolve().parent.parent
 COMMAND = [sys.executable, "-m", "emulator"]
 _OF_PYTHON = ("PYTHON", "LC_", "LANG", "COVERAGE_PROCESS", "LOCALYUN_WITHOUT")
@@ -30,12 +32,27 @@ _OF_PYTHON = ("PYTHON", "LC_", "LANG", "COVERAGE_PROCESS", "LOCALYUN_WITHOUT")
 _BYTES = 256 * 1024
 
 
-def popen(words, *, cwd, env, stdin=None, stdout=None, stderr=None):
+def popen(words, *, cwd, env, stdin=None, stdout=None, stderr=None, start_new_session=False):
     """Start the command; return what `subprocess.Popen` does, with text where a stream is a pipe."""
     if _can_fork(env):
-        return _parent().start(words, cwd, env, (stdin, stdout, stderr))
-    streams = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
-    return subprocess.Popen([*COMMAND, *words], cwd=cwd, env=env, text=True, **streams)
+        return _parent().start(words, cwd, env, (stdin, stdout, stderr), start_new_session)
+    given = {"stdin": stdin, "stdout": stdout, "stderr": stderr, "start_new_session": start_new_session}
+    return subprocess.Popen([*COMMAND, *words], cwd=cwd, env=env, text=True, **given)
+
+
+class Forking:
+    """`subprocess` for `emulator.testing.process`: what starts the program from this installation forks it."""
+
+    OWN = own_command()
+
+    def __getattr__(self, name):
+        return getattr(subprocess, name)
+
+    def Popen(self, command, **given):
+        """Start *command*, which a process of its own runs where it is not the program."""
+        if command[: len(self.OWN)] == self.OWN and _can_fork(given["env"]):
+            return popen(command[len(self.OWN) :], **given)
+        return subprocess.Popen(command, **given)
 
 
 def run(words, *, cwd, env, timeout):
@@ -96,8 +113,8 @@ class Parent:
         self._socket.close()
         self._process.wait(30)
 
-    def start(self, words, cwd, env, streams):
-        """Return a `Child` that runs the command."""
+    def start(self, words, cwd, env, streams, apart=False):
+        """Return a `Child` that runs the command, *apart* in a session of its own."""
         given, ours = [], []
         for number, stream in enumerate(streams):
             if stream == subprocess.PIPE:
@@ -109,7 +126,7 @@ class Parent:
                     os.open(os.devnull, os.O_RDWR) if stream in {None, subprocess.DEVNULL} else os.dup(stream.fileno())
                 )
                 ours.append(None)
-        asked = json.dumps({"words": list(map(str, words)), "cwd": str(cwd), "env": dict(env)}).encode()
+        asked = json.dumps({"words": list(map(str, words)), "cwd": str(cwd), "env": dict(env), "apart": apart}).encode()
         with contextlib.ExitStack() as closing:
             for number in given:
                 closing.callback(os.close, number)
@@ -230,6 +247,8 @@ def _become(request, streams):
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
     os.closerange(3, os.sysconf("SC_OPEN_MAX") if os.sysconf("SC_OPEN_MAX") < 4096 else 4096)
+    if request["apart"]:
+        os.setsid()
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["env"])

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from emulator.testing import process
 from tests import commands
 from tests.waiting import eventually
 
@@ -243,6 +244,14 @@ class CoreFnf:
 
     def send(self, name: str, **parameters):
         return json.loads(self.client.do_action_with_exception(self.request(name, **parameters)))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _kits_are_forked():
+    """`emulator.testing.Emulator` starts as `RunningEmulator` does; tests/plugin has it start by itself."""
+    with pytest.MonkeyPatch.context() as patching:
+        patching.setattr(process, "subprocess", commands.Forking())
+        yield
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ def eventually(look: Callable[[], Any], timeout_s: float = 30, otherwise: Callab
     return found
 
 
-async def until(look: Callable[[], Any], timeout_s: float = 10) -> Any:
+async def until(look: Callable[[], Any], timeout_s: float = 30) -> Any:
     """Return the first true answer of *look*, a function or coroutine function, while the loop goes on.
 
     Raises: TimeoutError.

@@ -12,9 +12,12 @@ from selenium.webdriver.chrome.service import Service
 SHELL = Path("/usr/lib/chromium/chromium-headless-shell")
 """Chromium without windows, tabs and menus, as Debian has it; its wrapper on the path outlives the driver."""
 
-PROGRAM = str(SHELL) if SHELL.exists() else shutil.which("chromium")
-"""The browser. The same code loads, lays out, paints and runs pages in both; the one without windows takes a third of
-the processor time, for ``chromium`` draws its window even when nobody sees it."""
+WINDOWED = shutil.which("chromium")
+"""The browser that hides a tab while another is in front of it."""
+
+PROGRAM = str(SHELL) if SHELL.exists() else WINDOWED
+"""The browser of most tests. The same code loads, lays out, paints and runs pages in both; the one without windows
+takes a third of the processor time, for the other draws its window even when nobody sees it."""
 
 MISSING = [
     name for name, path in (("chromium", PROGRAM), ("chromedriver", shutil.which("chromedriver"))) if path is None
@@ -28,10 +31,10 @@ _SWITCHES = (
 
 
 @contextmanager
-def chromium(language="en"):
+def chromium(language="en", program=PROGRAM):
     """Offer a driver whose browser prefers *language*; the browser ends with the context."""
     options = Options()
-    options.binary_location = PROGRAM
+    options.binary_location = program
     for switch in (*_SWITCHES, f"--lang={language}", f"--accept-lang={language}"):
         options.add_argument(switch)
     options.add_experimental_option("prefs", {"intl.accept_languages": language})

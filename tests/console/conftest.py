@@ -6,7 +6,7 @@ import pytest
 
 from emulator.testing import Emulator
 from tests.console import scene
-from tests.console.browser import MISSING, chromium
+from tests.console.browser import MISSING, WINDOWED, chromium
 
 
 @pytest.fixture(scope="module")
@@ -28,11 +28,25 @@ def browser():
         yield driver
 
 
+def let_in(browser, localyun):
+    """Lead a browser into the console."""
+    browser.get(localyun.endpoint + localyun.api.admin("POST", "console-link")["path"])
+    return browser
+
+
 @pytest.fixture(scope="module")
 def console(localyun, browser):
     """The browser, let in."""
-    browser.get(localyun.endpoint + localyun.api.admin("POST", "console-link")["path"])
-    return browser
+    return let_in(browser, localyun)
+
+
+@pytest.fixture
+def tabs(localyun):
+    """A browser, let in, whose pages are hidden while another tab is in front."""
+    if MISSING or WINDOWED is None:
+        pytest.skip("chromium or its driver is missing; python3 dev.py browser installs what the console's tests need")
+    with chromium(program=WINDOWED) as driver:
+        yield let_in(driver, localyun)
 
 
 @pytest.fixture

@@ -233,22 +233,22 @@ def test_markup_of_users_stays_text(console, localyun, page):
     assert refused == []
 
 
-def test_eight_pages_at_once_are_all_alive(console, localyun):
+def test_eight_pages_at_once_are_all_alive(tabs, localyun):
     """A browser keeps six connections to a server; pages that are not seen hold none."""
     queue = localyun.queue("many-tabs")
-    first = console.current_window_handle
-    opened(console, localyun, "/queues/many-tabs")
+    first = tabs.current_window_handle
+    opened(tabs, localyun, "/queues/many-tabs")
     try:
         for _ in range(8):
-            console.switch_to.new_window("tab")
-            opened(console, localyun, "/queues/many-tabs")
+            tabs.switch_to.new_window("tab")
+            opened(tabs, localyun, "/queues/many-tabs")
         queue.send("seen by the last")
-        assert eventually(console, lambda: "seen by the last" in text(console))
-        console.switch_to.window(first)
-        assert eventually(console, lambda: "seen by the last" in text(console))
+        assert eventually(tabs, lambda: "seen by the last" in text(tabs))
+        tabs.switch_to.window(first)
+        assert eventually(tabs, lambda: "seen by the last" in text(tabs))
     finally:
-        for handle in console.window_handles:
+        for handle in tabs.window_handles:
             if handle != first:
-                console.switch_to.window(handle)
-                console.close()
-        console.switch_to.window(first)
+                tabs.switch_to.window(handle)
+                tabs.close()
+        tabs.switch_to.window(first)

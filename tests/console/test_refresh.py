@@ -102,20 +102,20 @@ def test_jump_of_the_clock_makes_every_page_anew(console, localyun):
     assert eventually(console, lambda: "ahead of this machine" in text(console))
 
 
-def test_page_hears_of_what_changed_while_it_was_hidden(console, localyun):
+def test_page_hears_of_what_changed_while_it_was_hidden(tabs, localyun):
     """Once it is seen again, and of nothing when that was elsewhere."""
     mine = localyun.queue("hidden")
-    looked_at(console, localyun, "/queues/hidden")
-    first = console.current_window_handle
-    console.switch_to.new_window("tab")
+    looked_at(tabs, localyun, "/queues/hidden")
+    first = tabs.current_window_handle
+    tabs.switch_to.new_window("tab")
     try:
         mine.send("sent meanwhile")
     finally:
-        console.close()
-        console.switch_to.window(first)
+        tabs.close()
+        tabs.switch_to.window(first)
 
-    assert eventually(console, lambda: "sent meanwhile" in text(console))
-    assert console.execute_script(ASKED) == ["content"]
+    assert eventually(tabs, lambda: "sent meanwhile" in text(tabs))
+    assert tabs.execute_script(ASKED) == ["content"]
 
 
 def test_what_changed_while_somebody_marks_text_is_shown_afterwards(console, localyun):

@@ -24,7 +24,6 @@ def site(tmp_path_factory):
     return folder.as_uri()
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("page", "words", "found"),
     [("sdks/node.html", "visibility timeout", "/commands.html"), ("zh-CN/exec.html", "触发器", "/zh-CN/")],
@@ -46,7 +45,6 @@ def test_search_finds_pages_without_a_server(browser, site, page, words, found):
     assert any(found in each for each in hits)
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("page", "words", "marked"), [("testing.html", "settle", "settle"), ("zh-CN/testing.html", "重试", "重试")]
 )

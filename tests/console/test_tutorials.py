@@ -49,7 +49,6 @@ def running(localyun):
         each.wait(20)
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("tutorial", TUTORIALS, ids=lambda each: each.short_name)
 @pytest.mark.usefixtures("running")
 def test_page_keeps_up_with_the_history(console, localyun, tutorial):

@@ -5,7 +5,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from emulator.console.language import COOKIE
 
-DEADLINE_S = 20
+DEADLINE_S = 60
 ROOT = "/_localyun/console"
 
 

@@ -9,8 +9,6 @@ import requests
 from emulator.kernel.system import own_command
 from tests.exploration.test_tutorials import UNDOING, made
 
-pytestmark = pytest.mark.timeout(180)
-
 INPUT = json.dumps({f"{name}_result": "success" for name in UNDOING})
 STEP = (
     "version: v1\ntype: flow\nsteps:\n"

@@ -230,7 +230,6 @@ def explored(localyun, holds, vary, deviations):
     return None, search.tried
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_bug_is_found_by_a_shortest_schedule(bare, name):
     """No schedule with fewer deviations has it, because those have all been tried before."""
@@ -242,7 +241,6 @@ def test_bug_is_found_by_a_shortest_schedule(bare, name):
     assert len(schedule) <= deviations
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_repaired_form_passes(bare, name):
     """Every schedule within the bound."""

@@ -22,8 +22,6 @@ UNDOING = {
     "reserve_hotel": "cancel_hotel",
 }
 
-pytestmark = pytest.mark.timeout(300)
-
 
 def made(localyun, tutorial, file, *, retried=False, **fields):
     """Return the flow of a tutorial; *retried*: each task is tried again after any error."""

@@ -2,13 +2,9 @@
 
 import re
 
-import pytest
-
 from tests.plugin.test_plugin import project
 
 __all__ = ["project"]
-
-pytestmark = pytest.mark.timeout(180)
 
 PAGES = """
 import pytest

@@ -35,7 +35,6 @@ def test_page_has_the_recipes():
     assert len(TESTS) == 13
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("name", TESTS)
 def test_recipe_runs(outcome, name):
     """It passes in a folder of its own, with nothing but the page's text."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.sdk, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.sdk
 
 APPS = Path(__file__).parents[2] / "sample-apps"
 

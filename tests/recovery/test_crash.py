@@ -22,7 +22,6 @@ def harness(*arguments):
     )  # fmt: skip
 
 
-@pytest.mark.timeout(300)
 def test_what_was_acknowledged_survives_kills_under_load(tmp_path):
     """Messages, pushes, calls, flows and resources are as their clients were told, or the record is printed."""
     ended = harness("benchmarks.crash", "--kills", "10", "--seed", "11", "--folder", str(tmp_path / "run"))

@@ -11,7 +11,7 @@ from emulator.deploy.kinds import PROVIDERS
 from emulator.services.fc.triggers.model import KINDS
 from tests import commands
 
-pytestmark = [pytest.mark.sdk, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.sdk
 
 ROOT = Path(__file__).parents[2]
 PROJECTS = Path(__file__).parent / "projects"

@@ -63,7 +63,6 @@ def answer(localyun: Localyun, function: str) -> str:
     return result.text.strip('"')
 
 
-@pytest.mark.timeout(300)
 def test_no_call_right_after_an_edit_is_stale(place):
     """Python and Node.js, 2.0 and 3.0, saved in every way: the call that follows runs what was written last.
 

@@ -21,7 +21,7 @@ from tests.waiting import eventually
 
 pytest.importorskip("aliyunsdkfnf")
 
-pytestmark = [pytest.mark.sdk, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.sdk
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -212,7 +212,6 @@ def test_curl_at_the_cloud_s_address_reaches_the_emulator(emulator, scheme):
     assert json.loads(done.stdout)["ErrorCode"] == "MissingRequiredHeader"
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_go_program_at_the_cloud_s_address_reaches_the_emulator(emulator, go_program, scheme):
     """As curl does."""
@@ -222,7 +221,6 @@ def test_go_program_at_the_cloud_s_address_reaches_the_emulator(emulator, go_pro
     assert json.loads(done.stdout)["ErrorCode"] == "MissingRequiredHeader"
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize(("client", "expected"), GO_CLIENTS.items(), ids=GO_CLIENTS)
 def test_go_client_at_the_cloud_s_address_reaches_the_emulator(emulator, go_program, client, expected):
     """The SDKs find their way as programs without one do."""
@@ -245,7 +243,6 @@ WITHOUT_PROXY = ["env", "-u", "HTTP_PROXY", "-u", "HTTPS_PROXY", "-u", "http_pro
 
 
 @needs_networks
-@pytest.mark.timeout(300)
 def test_static_go_client_that_ignores_proxies_reaches_the_emulator_in_a_network(emulator, go_program):
     """aliyun-mns-go-sdk knows no proxy."""
     subprocess.run(

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-pytestmark = [pytest.mark.sdk, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.sdk
 
 
 def run(folder, *command):

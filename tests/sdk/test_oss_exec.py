@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("oss2")
 pytest.importorskip("moto.s3.models")
 
-pytestmark = [pytest.mark.sdk, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.sdk
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = Path(__file__).parent / "scripts"

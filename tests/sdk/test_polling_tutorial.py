@@ -50,7 +50,6 @@ def wait_for_end(fnf, flow, execution, within_s):
     pytest.fail(f"{execution} did not end: {reply}")
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("definition", [FLOW, MACHINE], ids=["fdl", "statemachine"])
 def test_the_polling_tutorial_runs_as_the_guide_says(new_emulator, request, definition):
     """Delay 20 succeeds at the third or fourth poll; too long a delay, and none given (60 s), fail after four polls.
@@ -100,7 +99,6 @@ def test_the_polling_tutorial_runs_as_the_guide_says(new_emulator, request, defi
 
 
 @pytest.mark.recovery
-@pytest.mark.timeout(180)
 def test_a_killed_emulator_goes_on_with_the_execution_where_it_was(new_emulator, request):
     """kill -9 during Wait10s: after the next start the wait ends at its instant and every event is there once."""
     emulator = new_emulator(Path(request.config.rootpath) / "functions").start()

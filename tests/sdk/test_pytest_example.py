@@ -11,7 +11,7 @@ import yaml
 
 pytest.importorskip("mns")
 
-pytestmark = [pytest.mark.sdk, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.sdk
 
 ROOT = Path(__file__).parents[2]
 JOBS = yaml.safe_load((ROOT / "examples" / "ci" / "github-actions.yml").read_text(encoding="utf-8"))["jobs"]

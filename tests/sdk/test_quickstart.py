@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("mns")
 
-pytestmark = [pytest.mark.sdk, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.sdk
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "quickstart.md").read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ import requests
 from emulator.cli.main import main
 from emulator.testing import Emulator
 
-pytestmark = [pytest.mark.sdk, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.sdk
 
 ROOT = Path(__file__).parents[2]
 CODE = """

@@ -100,7 +100,6 @@ def recorded(program):
     return program.folder / "acme.har"
 
 
-@pytest.mark.timeout(120)
 def test_what_was_recorded_here_is_answered_the_same(program, recorded):
     """Ids, handles, tokens and times are mapped; and so it is when redacted, which leaves no name."""
     code, told = compared(program, recorded)
@@ -113,7 +112,6 @@ def test_what_was_recorded_here_is_answered_the_same(program, recorded):
     assert (code, different(told)) == (0, [])
 
 
-@pytest.mark.timeout(120)
 def test_differences_are_told_by_kind_and_place(program, recorded):
     """What another service would have answered: status, code, member, type, header."""
     content = json.loads(recorded.read_text(encoding="utf-8"))
@@ -144,7 +142,6 @@ def test_differences_are_told_by_kind_and_place(program, recorded):
     assert (rows["InvokeFunction"]["different"], rows["SendMessage"]["same"]) == (1, 1)
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("file", files(), ids=[file.stem for file in files()])
 def test_contributed_recordings_are_answered_the_same(program, file):
     """But for the differences that are known, which stand beside: NAME.differences.json, lists of three texts."""
@@ -156,7 +153,6 @@ def test_contributed_recordings_are_answered_the_same(program, file):
     assert read(file.read_text(encoding="utf-8"))
 
 
-@pytest.mark.timeout(60)
 def test_what_is_no_recording_is_refused_with_words(program):
     """And so is one without a call."""
     (program.folder / "text.har").write_text("{}", encoding="utf-8")

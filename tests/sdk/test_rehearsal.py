@@ -12,7 +12,7 @@ from emulator.deploy.planner import apply, plan, read
 from emulator.deploy.rehearsal import rehearse
 from emulator.keyfile import InstallationKeys
 
-pytestmark = [pytest.mark.sdk, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.sdk
 
 KEYS = InstallationKeys(access_key_id="LYUNrehearsal", access_key_secret="s" * 40, account_id="1234567890123456",
                         region="cn-hangzhou", admin_token="")  # fmt: skip

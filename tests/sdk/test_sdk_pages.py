@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.sdk, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.sdk
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "sdks"

@@ -5,7 +5,7 @@ import pytest
 from emulator.testing import ApiError, Emulator, TestingError
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.sdk, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.sdk
 
 FILE = """
 queues: {orders: {}}

@@ -12,7 +12,7 @@ import pytest
 
 from tests import commands
 
-pytestmark = [pytest.mark.sdk, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.sdk
 
 ROOT = Path(__file__).parents[2]
 

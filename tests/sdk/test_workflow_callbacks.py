@@ -14,7 +14,7 @@ from mns.queue import QueueMeta  # noqa: E402
 from mns.subscription import SubscriptionMeta  # noqa: E402
 from mns.topic import TopicMeta  # noqa: E402
 
-pytestmark = [pytest.mark.sdk, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.sdk
 
 QUEUE_FLOW = """
 version: v1

@@ -226,7 +226,6 @@ def versions(sdk, emulator, prefix):
     assert [region["RegionId"] for region in regions] == ["cn-hangzhou"]
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("generation", [Core, Tea], ids=["classic", "tea"])
 def test_every_operation_of_the_sdk_is_answered(emulator, generation):
     """Each is called for what it is for, and none is forgotten."""

@@ -87,7 +87,6 @@ cases:
 """
 
 
-@pytest.mark.timeout(240)
 async def test_an_assistant_deploys_fails_reads_mends_tests_and_explores(project):
     """The whole of a piece of work; each answer holds what the next call takes."""
     folder, _env = project
@@ -140,7 +139,6 @@ steps:
 """
 
 
-@pytest.mark.timeout(120)
 async def test_long_work_reports_progress_and_ends_when_it_is_cancelled(project):
     """The server goes on with the next call."""
     folder, _env = project
@@ -180,7 +178,6 @@ def indented(text):
     return "".join(f"        {line}\n" for line in text.splitlines())
 
 
-@pytest.mark.timeout(120)
 async def test_cancelled_exploration_puts_the_state_back(project):
     """What was there before is there, nothing of its own; time goes on, and so does the server."""
     folder, env = project
