@@ -141,6 +141,13 @@ def test_sessions_of_a_function_are_shown(console, localyun):
 
     opened(console, localyun, "/functions/bound")
     assert all(word in text(console) for word in ("Sessions", "of-the-page", "HEADER_FIELD", session.container_id))
+    row = console.find_element(By.XPATH, "//tr[td/code[text()='of-the-page']]")
+    assert "Active" in row.text
+    speak(console, localyun, "zh-CN")
+    opened(console, localyun, "/functions/bound")
+    row = console.find_element(By.XPATH, "//tr[td/code[text()='of-the-page']]")
+    assert "活跃" in row.text
+    speak(console, localyun, "en")
     opened(console, localyun, "/functions/hello")
     assert "Sessions" not in text(console)
 

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from emulator.services.fc.catalog.fields import FUNCTION_3
+from emulator.services.fc.sessions.codec import CHANGED, NEW
+from emulator.wire.schema.kinds import Shape
 from tests.sdk.test_fc_sessions import zipped
 
 pytestmark = pytest.mark.sdk
@@ -79,6 +82,64 @@ def test_every_member_of_a_model_is_known_or_has_a_reason(client):
     unneeded = [reason for reason in reasons if not any(reason in each for each in missing)]
 
     assert (unexplained, unneeded) == ([], [])
+
+
+def shape_of(kind):
+    """Return the shape that a kind of value has somewhere inside, None when it has none."""
+    while kind is not None and not isinstance(kind, Shape):
+        kind = getattr(kind, "kind", None)
+    return kind
+
+
+def missing_in(model, models, shape, place):
+    """Return the members of a model that a shape has no field for, those of its parts too, by their places."""
+    fields, missing = {field.name.lower(): field.kind for field in shape}, []
+    kinds = {name.replace("_", "").lower(): str(each.annotation)
+             for name, each in inspect.signature(model.__init__).parameters.items()}  # fmt: skip
+    for member in written(model):
+        if member.lower() not in fields:
+            missing.append(f"{place}.{member}")
+            continue
+        nested = re.search(r"(?:main_)?models\.(\w+)", kinds[member.lower()])
+        inner = shape_of(fields[member.lower()])
+        if nested is not None and inner is not None:
+            missing += missing_in(getattr(models, nested[1]), models, inner, f"{place}.{member}")
+    return missing
+
+
+WITHOUT_FIELDS = {
+    "CreateFunctionInput": {"code", "functionName", "tags"},  # read by the operation itself
+    "UpdateFunctionInput": {"code"},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [("CreateFunctionInput", FUNCTION_3), ("UpdateFunctionInput", FUNCTION_3), ("CreateSessionInput", NEW),
+     ("UpdateSessionInput", CHANGED)],
+    ids=lambda each: each if isinstance(each, str) else "",
+)  # fmt: skip
+def test_every_member_of_functions_and_sessions_has_a_field(name, shape):
+    """Member by member, parts too: that a word occurs somewhere in the program is not enough."""
+    models = pytest.importorskip("alibabacloud_fc20230330.models")
+
+    missing = missing_in(getattr(models, name), models, shape, name)
+
+    assert {each.partition(".")[2] for each in missing} == WITHOUT_FIELDS.get(name, set())
+
+
+def test_member_that_a_newer_release_adds_is_named(monkeypatch):
+    """Even one whose name is a common word, in a part of a part."""
+    models = pytest.importorskip("alibabacloud_fc20230330.models")
+    now = written
+    monkeypatch.setitem(
+        globals(), "written", lambda model: [*now(model), "mode"] if model is models.JuiceFsMountConfig else now(model)
+    )
+
+    missing = missing_in(models.CreateFunctionInput, models, FUNCTION_3, "it")
+
+    assert "mode" in known_words()
+    assert [each for each in missing if "juice" in each] == ["it.juiceFsConfig.mountPoints.mode"]
 
 
 def filled(model, models):

@@ -27,7 +27,7 @@ _TRANSFORM = record(headers=TEXT_MAP, headerValueReplacements=Items(record(place
 _NETWORK_UPDATE = record(allowOut=TEXTS, denyOut=TEXTS, rules=MapOf(Items(record(transform=_TRANSFORM))))
 _NETWORK = _NETWORK_UPDATE.extended(member("allowPublicTraffic", FLAG), member("maskRequestHost"))
 
-_CHANGED = Shape(
+CHANGED = Shape(
     "Session",
     (
         Field("sessionTTLInSeconds", "ttl_s", TTL),
@@ -43,9 +43,13 @@ _CHANGED = Shape(
         member("network", _NETWORK_UPDATE),
     ),
 )
-_NEW = _CHANGED.with_kinds(network=_NETWORK).extended(
+"""What a request may change about a session."""
+
+NEW = CHANGED.with_kinds(network=_NETWORK).extended(
     Field("sessionId", "session_id", TEXT), Field("snapshotId", "snapshot_id", TEXT)
 )
+"""What a request for a session may set."""
+
 _NEW_SNAPSHOT = record(sessionId=Text(shortest=1), description=TEXT)
 
 
@@ -54,7 +58,7 @@ def new_session(body: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises: InvalidArgument.
     """
-    return BODY.read(_NEW, body)
+    return BODY.read(NEW, body)
 
 
 def new_snapshot(body: Mapping[str, Any]) -> tuple[str, str]:
@@ -76,7 +80,7 @@ def changed_session(body: Mapping[str, Any], session: Session) -> dict[str, Any]
     network = body.get("network")
     if isinstance(network, dict) and network.get("rules", ABSENT) is None:
         raise InvalidArgument("network.rules must not be null")
-    values = BODY.read(_CHANGED, body)
+    values = BODY.read(CHANGED, body)
     if "network" in values:
         values["network"] = {**session.settings.get("network", {}), **values["network"]}
     return values
