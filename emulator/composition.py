@@ -265,6 +265,7 @@ class Composition:
     def clock_moved(self, clock: AdjustableClock) -> None:
         """Pass the emulator's time on to functions after it was moved, frozen or unfrozen."""
         self._services.function_time.shift = (clock.offset_ms, clock.frozen_at) if clock.is_adjusted else None
+        self._services.pool.clock_moved()
 
     def operation_names(self, service: str) -> Collection[str]:
         """Return the operations of a service as faults know them; none where the service has no list of them."""

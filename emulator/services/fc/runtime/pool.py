@@ -96,6 +96,11 @@ class InstancePool:
         self._timers = LoopTimers(self._clock, loop)
         self._starter.open()
 
+    def clock_moved(self) -> None:
+        """Reap what is idle for long enough by the time that the emulator's clock has been moved to, or frozen at."""
+        if self._reaping:
+            self._timers.clock_moved()
+
     async def close(self) -> None:
         """End all instances; preStop hooks get three seconds."""
         self._provisions.clear()
