@@ -165,6 +165,7 @@ NOT_OURS = {
     "fun": "a tool of the cloud's; its template is deployed by tests/sdk/test_deploy",
     "terraform": "needs Terraform's provider",
     "pip": "installs from a registry",
+    "mcp-inspector": "run by tests/unit/cli/commands/test_mcp where it is installed",
     "mike": "writes a branch of the repository",
     "curl": "needs an emulator; the path is checked by test_docs",
     ".venv/bin/python": "takes half an hour",

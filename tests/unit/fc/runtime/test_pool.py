@@ -117,7 +117,7 @@ async def test_idle_instances_are_reaped_by_the_emulators_clock(functions):
         await pool.provision(provisioned, 1)
         clock.move_to(clock.now() + 299_000)
         pool.clock_moved()
-        await asyncio.sleep(0.01)
+        await pool.invoke(provisioned, functions.invocation())
         before = pool.instances(image.family)
         clock.move_to(clock.now() + 1_000)
         pool.clock_moved()
