@@ -16,8 +16,8 @@ MOST_ANSWERS: Final = 10_000
 Then = Literal["repeat", "real", "fail"]
 """What follows the last answer: it again, the real thing, or a failure."""
 
-_ERROR: Final = re.compile(r"([A-Za-z_][\w.-]*)\s*(?::\s*(.*))?", re.DOTALL)
-"""An error in one text: its name, or its name and its message after a colon."""
+_ERROR: Final = re.compile(r"([A-Z][\w.-]*)|([A-Za-z_][\w.-]*)\s*:\s*(.*)", re.DOTALL)
+"""An error in one text: its name, which begins with a capital, or its name and its message after a colon."""
 
 _ALSO: Final = {"returns": "return", "raises": "error"}
 """How options and arguments call the members of an answer."""
@@ -124,9 +124,9 @@ def read_answer(answer: Any) -> Answer:
 
 
 def error_in(text: str) -> dict[str, str]:
-    """Return the error that a text means: ``SoldOut``, ``SoldOut: no seat is left``, or a message without a name."""
+    """Return the error that a text means: ``SoldOut``, ``SoldOut: no seat is left``, or a message of ``Error``."""
     named = _ERROR.fullmatch(text.strip())
-    kind, message = (named[1], named[2] or "") if named else ("Error", text)
+    kind, message = (named[1] or named[2], named[3] or "") if named else ("Error", text)
     return {"errorType": kind, "errorMessage": message}
 
 

@@ -15,6 +15,7 @@ from emulator.http.message import Headers, Request
 from emulator.kernel.clock import SystemClock
 from emulator.testing import ApiError, Emulator
 from emulator.wire.dates import http_date
+from tests.unpacking import unpack
 
 pytestmark = pytest.mark.sdk
 
@@ -175,7 +176,7 @@ def test_a_removed_account_leaves_nothing(localyun, tmp_path):
     localyun.command("checkpoint", "export", str(archive))
     with tarfile.open(archive) as tar:
         members = tar.getnames()
-        tar.extract("state.db", tmp_path, filter="data")
+        unpack(tar, tmp_path, "state.db")
     with closing(sqlite3.connect(tmp_path / "state.db")) as tables:
         owners = {
             name: {str(row[0]) for row in tables.execute(f'SELECT account FROM "{name}"')}

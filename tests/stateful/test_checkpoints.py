@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from emulator.testing import Emulator
+from tests.unpacking import unpack
 
 FLOW = """
 version: v1
@@ -76,7 +77,7 @@ def tables(kit, folder):
     target = "/_localyun/checkpoints/seen/archive"
     piece = kit.api._send("GET", target, {"X-Localyun-Token": kit.token}, None).content
     with tarfile.open(fileobj=io.BytesIO(piece)) as tar:
-        tar.extract("state.db", folder / "seen", filter="data")
+        unpack(tar, folder / "seen", "state.db")
     with closing(sqlite3.connect(folder / "seen" / "state.db")) as database:
         names = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         names = [name for name in names if name not in LOGS]
