@@ -14,7 +14,7 @@ import pytest
 from emulator.testing import Emulator
 from tests.sdk.test_fc_mcp import PYTHON_SERVER, Client, sessions_of
 from tests.sdk.test_fc_request_streams import CHUNKED, SERVER, Sending
-from tests.sdk.test_fc_sessions import Site
+from tests.sdk.test_fc_sessions import SCRIPT, Site
 from tests.sdk.test_fc_websockets import SERVER as SOCKETS
 from tests.sdk.test_fc_websockets import connected
 from tests.waiting import eventually
@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="the docker command of these tests is a script"),
 ]
 
-DOCKER = f"""#!{sys.executable}
+DOCKER = f"""{SCRIPT}
 import os, pathlib, sys
 arguments = sys.argv[1:]
 if arguments[0] == "version":
@@ -41,9 +41,7 @@ EVENTS = (
     b"retry: 5\rdata\r\r",
     b"data: \x00\xff no text at all\n\n" + b"data: " + b"x" * 70_000 + b"\n\n",
 )
-STREAM = f"""#!/bin/sh
-'''exec' "{sys.executable}" "$0" "$@"
-' '''
+STREAM = f"""{SCRIPT}
 import os, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 class Handler(BaseHTTPRequestHandler):

@@ -753,7 +753,12 @@ def test_mocked_function_begins_no_session(site):
     assert not site.sessions(name).sessions
 
 
-DOCKER = f"""#!{sys.executable}
+SCRIPT = f"""#!/bin/sh
+'''exec' "{sys.executable}" "$0" "$@"
+' '''"""
+"""The first lines of a Python program that is a command, wherever the interpreter is: its path may have spaces."""
+
+DOCKER = f"""{SCRIPT}
 import json, os, sys
 arguments = sys.argv[1:]
 with open(os.environ["DOCKER_RECORD"], "a") as record:
