@@ -90,6 +90,9 @@ def remove(folder: Path) -> None:
             for place in (Path(path).parent, Path(path)):
                 if place.is_relative_to(folder) and not place.is_symlink():
                     place.chmod(0o700)
-            function(path) if function in (os.unlink, os.rmdir) else shutil.rmtree(path, ignore_errors=True)
+            if function in (os.unlink, os.rmdir):
+                function(path)
+            elif os.access(path, os.R_OK | os.W_OK | os.X_OK):  # or the same would happen again
+                shutil.rmtree(path, onerror=open_up)
 
     shutil.rmtree(folder, onerror=open_up)
