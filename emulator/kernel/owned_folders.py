@@ -85,7 +85,9 @@ def remove(folder: Path) -> None:
     Nothing outside of it is touched: it may lie in a folder of everybody's, and be gone already.
     """
 
-    def open_up(function: Callable[..., Any], path: str, error: object) -> None:
+    def open_up(function: Callable[..., Any], path: str, error: tuple[Any, BaseException, Any]) -> None:
+        if not isinstance(error[1], PermissionError):
+            return
         with contextlib.suppress(OSError):
             for place in (Path(path).parent, Path(path)):
                 if place.is_relative_to(folder) and not place.is_symlink():

@@ -46,3 +46,13 @@ def test_what_a_function_has_made_unreadable_is_removed(tmp_path):
 
     assert not left.exists()
     assert mode(elsewhere) == 0o755
+
+
+def test_link_to_a_folder_is_not_followed(tmp_path):
+    """Neither is what it leads to removed, nor is it looked at again and again."""
+    (tmp_path / "kept" / "inner").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "kept")
+
+    remove(tmp_path / "link")
+
+    assert (tmp_path / "kept" / "inner").is_dir()
