@@ -8,7 +8,7 @@
     python3 dev.py coverage [--all] [arguments of pytest]         measure branches that the tests run, hold the gates
     python3 dev.py house [--detail]                               print the shape of the code and the cost of requests
     python3 dev.py places [--quick] [--only TEXT]                 do the main jobs wherever the program may be put
-    python3 dev.py suites NAME PATH                               run the suite of an SDK's maker from a checkout
+    python3 dev.py suites NAME PATH                               run the suite of an SDK's maker, or try public flows
     python3 dev.py fuzz  TARGET [--seconds N]                     fuzz one target, or all
     python3 dev.py clients                                        install SDKs of other languages for the tests
     python3 dev.py browser                                        install what the tests of the console need

@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> int:
 
 def missing(suite: Suite, path: Path) -> str:
     """Return what is not there that *suite* needs, empty when it can be run."""
-    if not (path / suite.marker).is_file():
+    if not (path / suite.marker).exists():
         return f"{path} is no checkout of {suite.repository}: it has no {suite.marker}"
     absent = [tool for tool in suite.tools if shutil.which(tool) is None]
     return f"{', '.join(absent)} is not installed; the suite also needs: {suite.before}" if absent else ""

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from emulator.testing import Localyun
+from tests.suites import flows
 from tests.suites.outcomes import Case, read_go, read_junit, read_mocha
 from tests.suites.site import run, variables
 
@@ -20,8 +21,8 @@ class Suite(NamedTuple):
     """A suite.
 
     ``repository`` says where its checkout comes from, ``commit`` which one the figures are of. ``marker`` is a file
-    that only its checkout has. ``tools`` are programs it needs, ``before`` what is to be run in the checkout once.
-    ``settings`` are the variables that its emulator is started with.
+    that only its checkout has, empty where any folder will do. ``tools`` are programs it needs, ``before`` what is to
+    be run in the checkout once. ``settings`` are the variables that its emulator is started with.
     """
 
     repository: str
@@ -148,5 +149,8 @@ SUITES = {
     "mns-php": Suite(
         repository="aliyun/aliyun-mns-php-sdk", commit="962ead2", marker="Tests/TopicTest.php",
         tools=("php", "phpunit"), before="apt-get install phpunit php-curl php-xml php-guzzlehttp-guzzle", run=_php,
+    ),
+    "flows": Suite(
+        repository="flow definitions", commit="", marker="", tools=(), before="", run=flows.suite,
     ),
 }  # fmt: skip

@@ -3,7 +3,7 @@
 What was recorded as coming from outside (answers, reports, the ends of pauses, a stop) is given to the flow in the
 order in which it came; what the flow decides is compared with what was recorded, event by event. Events belong together
 by what triggered them (ScheduleEventId), so that the order of branches does not matter. Ids and tokens, which are new
-in every run, are alike.
+in every run, are alike, and so is every name that a history does not tell.
 """
 
 import json
@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import replace
 from emulator.services.workflow.engine.events import KINDS, Event
 from emulator.services.workflow.engine.json_text import canonical
 from emulator.services.workflow.engine.language import (
@@ -35,7 +36,10 @@ from emulator.wire.yaml import Node, Scalar, Sequence, Table
 
 _ID: Final = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
-_TOKEN: Final = re.compile(r"token-\d+-\d+")
+_NAME: Final = "name-that-no-history-tells"
+"""The name of the flow and of the execution: a history has neither."""
+
+_UNTOLD: Final = re.compile(rf"token-\d+-\d+|{_NAME}")
 
 _ACCOUNT: Final = re.compile(r"acs:[a-z]+:[\w-]*:(\d+):")
 
@@ -213,7 +217,8 @@ class _Player:
         self._ids = {0: 0}
         self._unknown = unknown
         given = history[0].detail.get("input")
-        facts = facts_of(program, "replayed", given if isinstance(given, dict) else {})
+        facts = facts_of(program, _NAME, given if isinstance(given, dict) else {})
+        facts = replace(facts, flow_name=program.name or _NAME)
         self._drive = Drive(facts, history[0].at, self)
 
     def play(self) -> Difference | None:
@@ -355,7 +360,7 @@ def _result_of(recorded: Entered) -> Result:
 
 
 def alike(mine: Any, theirs: Any, unknown: frozenset[str] = frozenset()) -> bool:
-    """Whether two values are the same, but for ids, times and tokens, new in every run, and what is *unknown*."""
+    """Whether two values are the same, but for ids, times, tokens and names of a run, and what is *unknown*."""
     if isinstance(mine, dict) and isinstance(theirs, dict):
         return mine.keys() == theirs.keys() and all(alike(mine[name], theirs[name], unknown) for name in mine)
     if isinstance(mine, list) and isinstance(theirs, list):
@@ -365,9 +370,9 @@ def alike(mine: Any, theirs: Any, unknown: frozenset[str] = frozenset()) -> bool
         return True
     if isinstance(mine, str) and isinstance(theirs, str) and mine != theirs:
         plain_mine, plain_theirs = (_TIME.sub("@", _ID.sub("#", text)) for text in (mine, theirs))
-        if not _TOKEN.search(mine):
+        if not _UNTOLD.search(mine):
             return plain_mine == plain_theirs
-        pattern = ".+".join(re.escape(part) for part in _TOKEN.split(plain_mine))
+        pattern = ".+".join(re.escape(part) for part in _UNTOLD.split(plain_mine))
         return re.fullmatch(pattern, plain_theirs, re.DOTALL) is not None
     return bool(mine == theirs) and isinstance(mine, bool) == isinstance(theirs, bool)
 

@@ -119,3 +119,36 @@ def test_what_is_no_history_is_refused(document, told):
     """With the reason."""
     with pytest.raises(NoHistory, match=told):
         read_history(document)
+
+
+NAMED = """
+version: v1
+type: flow
+steps:
+  - type: pass
+    name: a
+    outputMappings:
+      - {target: name, source: $context.execution.name}
+      - {target: id, source: $context.execution.id}
+      - {target: flow, source: $context.flow.name}
+      - {target: step, source: $context.step.name}
+"""
+
+
+@pytest.mark.parametrize(("member", "is_told"), [("name", False), ("id", False), ("flow", False), ("step", True)])
+def test_names_that_no_history_tells_are_no_difference(member, is_told):
+    """A history has neither its flow's name nor its own; the name of a step is in the definition."""
+    program = read_program(NAMED)
+    drive = Drive(facts_of(program, "nightly", {}), BEGINNING)
+    run(drive, give)
+    history = json.loads(json.dumps(shown_history(drive)).replace("nightly", "weekly"))
+    for event in history:
+        detail = json.loads(event["EventDetail"])
+        for part in (detail.get("output"), detail.get("local")):
+            if isinstance(part, dict) and member in part:
+                part[member] = "other:" + part[member] if member == "id" else "other"
+        event["EventDetail"] = json.dumps(detail)
+
+    difference = replay(program, read_history(history)).difference
+
+    assert (difference is not None) == is_told
