@@ -157,7 +157,7 @@ def plan(api: ApiClient, providers: Mapping[str, ResourceProvider], blueprint: B
 
 
 def removal(record: Record) -> Plan:
-    """Return what has to be done to take away what a deployment made."""
+    """Return what has to be done to remove what a deployment created."""
     return Plan(tuple(_dropped(record, set())))
 
 

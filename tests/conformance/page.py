@@ -17,10 +17,11 @@ SERVICES = {
 }  # fmt: skip
 HEAD = """# Conformance
 
-Which official client has performed which operation in how many passing test cases, counted from the requests that the
-emulators of the tests have received. The names of the cases behind each cell are in
-[conformance.json](conformance.json). An empty cell is no refusal: no case of that client calls the operation here.
-`python3 dev.py conformance` makes this page; clients are distinguished by their `User-Agent`.
+For users who want to know which operations are tested with which official client: each cell is the number of passing
+test cases in which the client called the operation. The requests that the emulators of the tests received are counted,
+and clients are distinguished by their `User-Agent`. [conformance.json](conformance.json) lists the names of the cases.
+An empty cell does not mean that the operation is refused, only that no test case of that client calls it.
+`python3 dev.py conformance` generates this page.
 
 | | |
 |---|---|

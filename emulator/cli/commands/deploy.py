@@ -97,7 +97,7 @@ def words_of(action: Action) -> _Words:
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
-    """Deploy a file, or with ``--remove`` take away what a deployment made."""
+    """Deploy a file, or with ``--remove`` remove what a deployment created."""
     path = file_of(arguments.file)
     within = Path(arguments.within) if arguments.within else None
     if within and not is_within(path, within):
