@@ -143,7 +143,7 @@ def test_sessions_of_a_function_are_shown(console, localyun):
     assert all(word in text(console) for word in ("Sessions", "of-the-page", "HEADER_FIELD", session.container_id))
     row = console.find_element(By.XPATH, "//tr[td/code[text()='of-the-page']]")
     assert "Active" in row.text
-    speak(console, localyun, "zh-CN")
+    speak(console, localyun, "zh")
     opened(console, localyun, "/functions/bound")
     row = console.find_element(By.XPATH, "//tr[td/code[text()='of-the-page']]")
     assert "活跃" in row.text
