@@ -1,6 +1,7 @@
 """The part of the grammar that deals with flows: their executions, definitions and rehearsals."""
 
 from emulator.cli.deploy_grammar import add_within
+from emulator.cli.parameters import at_least_one
 from emulator.cli.parser import Commands, Parser, command, group
 
 
@@ -12,7 +13,9 @@ def add_flow(actions: Commands) -> None:
     start.add_argument(
         "--inputs", metavar="FILE", help="start one execution per line of JSON in a file, and wait for all"
     )
-    start.add_argument("--parallel", type=int, default=4, metavar="N", help="how many run at once (default: 4)")
+    start.add_argument(
+        "--parallel", type=at_least_one, default=4, metavar="N", help="how many run at once (default: 4)"
+    )
     start.add_argument("--name", metavar="EXECUTION", help="name of the execution (default: generated)")
     start.add_argument("--follow", action="store_true", help="print each step as it ends and wait for the end")
     start.add_argument("--events", action="store_true", help="with --follow: print each event instead")
@@ -91,7 +94,9 @@ def add_flow(actions: Commands) -> None:
     )
     rerun.add_argument("--definition", metavar="FILE", help="continue with this definition")
     _add_parameters(rerun)
-    rerun.add_argument("--parallel", type=int, default=4, metavar="N", help="how many run at once (default: 4)")
+    rerun.add_argument(
+        "--parallel", type=at_least_one, default=4, metavar="N", help="how many run at once (default: 4)"
+    )
     describe = command(actions, "describe", "flow:describe", "print a flow, or one of its executions", "flow")
     describe.add_argument("execution", metavar="EXECUTION", nargs="?")
     create = command(actions, "create", "flow:create", "create a flow from a file, or update it", "flow")
@@ -139,7 +144,9 @@ def _add_rehearsals(actions: Commands) -> None:
     test.add_argument(
         "--update", action="store_true", help="replace the expected results in the files with the actual ones"
     )
-    test.add_argument("--jobs", type=int, metavar="N", help="processes for many cases (default: one for each core)")
+    test.add_argument(
+        "--jobs", type=at_least_one, metavar="N", help="processes for many cases (default: one for each core)"
+    )
     add_within(test)
     cases = command(actions, "cases", "flow_test:cases", "propose cases for the paths of a flow that no case covers")
     cases.add_argument("file", metavar="FILE", help="a definition, or a file of cases that is to be completed")

@@ -1,5 +1,6 @@
-"""Parameters that are given on the command line, of templates and of definitions."""
+"""Parameters that are given on the command line, of templates and of definitions, and numbers."""
 
+from argparse import ArgumentTypeError
 from collections.abc import Sequence
 
 from emulator.cli.output import WrongUsage, _
@@ -17,3 +18,13 @@ def parameters_of(texts: Sequence[str]) -> dict[str, str]:
             raise WrongUsage(_("--parameter takes NAME=VALUE, not {text!r}", text=text))
         parameters[name] = value
     return parameters
+
+
+def at_least_one(text: str) -> int:
+    """Return a number of processes or calls at once.
+
+    Raises: ArgumentTypeError.
+    """
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise ArgumentTypeError(_("must be a whole number of at least 1, not {text!r}", text=text))
+    return int(text)

@@ -142,7 +142,7 @@ def _all(works: Sequence[tuple[str, Callable[[], Outcome]]], parallel: int) -> I
         except CallRefused as refusal:
             return "refused", str(refusal)
 
-    with ThreadPoolExecutor(max(1, parallel)) as pool:
+    with ThreadPoolExecutor(parallel) as pool:
         came = pool.map(done, [work for _, work in works])
         for number, ((name, _work), each) in enumerate(zip(works, came, strict=True), 1):
             progress(f"{number}/{len(works)}")

@@ -40,7 +40,11 @@ def replay(arguments: Namespace, settings: Settings) -> int:
     replayed = rehearsal.replay(program, history, definition.resources)
     if arguments.report:
         write(Path(arguments.report), json.dumps(rehearsal.report(replayed), indent=2) + "\n")
-    line = None if replayed.difference is None else rehearsal.line_of(root, replayed.difference.step)
+    line = None
+    if replayed.difference is not None:
+        # of a recorded step that the definition does not have, the line of what comes in its place
+        steps = replayed.difference.step, replayed.difference.found.partition(" ")[2]
+        line = next((found for step in steps if (found := rehearsal.line_of(root, step)) is not None), None)
     if wants_json(arguments):
         difference = replayed.difference and {**replayed.difference._asdict(), "line": line}
         notes = [note._asdict() for note in replayed.notes] if arguments.from_cloud else []

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -24,6 +25,9 @@ SUFFIXES = (".test.yaml", ".test.yml", ".test.json")
 
 NO_CASES = 5
 """The exit code when nothing was run, as pytest's."""
+
+_OUTSIDE_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+"""Characters that no XML can have, not even escaped."""
 
 MANY = 2000
 """From so many cases on it pays to start more processes."""
@@ -66,9 +70,9 @@ def test(arguments: Namespace, settings: Settings) -> int:
         results.append((suite, coverage, ran))
     failed = sum(bool(each.reasons) for _suite, _coverage, ran in results for each in ran)
     number = sum(len(ran) for _suite, _coverage, ran in results)
+    left = failed
     if arguments.update and failed:
-        for suite, _coverage, ran in results:
-            _update(suite, ran)
+        left = sum(_update(suite, ran, parameters) for suite, _coverage, ran in results)
     if arguments.junit:
         _write(Path(arguments.junit), _junit(results))
     if arguments.coverage == "html":
@@ -82,7 +86,7 @@ def test(arguments: Namespace, settings: Settings) -> int:
         say(_("{cases}, {failed} failed, in {seconds} s", cases=came, failed=failed, seconds=seconds))
     if not number:
         return NO_CASES
-    return FAILED if (failed and not arguments.update) or _is_below(results, arguments.fail_under) else DONE
+    return FAILED if left or _is_below(results, arguments.fail_under) else DONE
 
 
 def _is_below(results: "Sequence[tuple[Suite, Coverage, list[Ran]]]", limit: float | None) -> bool:
@@ -215,7 +219,7 @@ def _junit(results: "Sequence[tuple[Suite, Coverage, list[Ran]]]") -> str:
             text = escape("\n".join(each.reasons))
             lines.append(f"{head}><failure message={quoteattr(each.reasons[0])}>{text}</failure></testcase>")
         lines.append("</testsuite>")
-    return "\n".join([*lines, "</testsuites>", ""])
+    return _OUTSIDE_XML.sub("\N{REPLACEMENT CHARACTER}", "\n".join([*lines, "</testsuites>", ""]))
 
 
 def _html(results: "Sequence[tuple[Suite, Coverage, list[Ran]]]") -> str:
@@ -231,14 +235,28 @@ def _write(path: Path, text: str) -> None:
         raise CommandFailed(_("{file} cannot be written: {reason}", file=path, reason=error.strerror)) from error
 
 
-def _update(suite: "Suite", ran: list[Ran]) -> None:
-    """Write what came in the place of what was expected, for the members that a failed case expects."""
+def _update(suite: "Suite", ran: list[Ran], parameters: Mapping[str, str]) -> int:
+    """Write what came in the place of what was expected, for the members that a failed case expects.
+
+    Returns how many of these fail still, such as one that expects nothing and does not succeed.
+    """
     from emulator.services.workflow.rehearsal.updating import updated
 
     failed = {each.line: each.actual for each in ran if each.reasons and each.actual}
+    if not failed:
+        return 0
+    before = suite.file.read_text(encoding="utf-8")
     text = updated(suite, failed)
-    _write(suite.file, text)
-    say(_("wrote {file}", file=suite.file))
+    if text != before:
+        _write(suite.file, text)
+        say(_("wrote {file}", file=suite.file))
+    again = _read(suite.file, parameters)
+    names = {each.name for each in ran if each.reasons}
+    left = _run_some(again, [number for number, case in enumerate(again.cases) if case.name in names])
+    for each in left:
+        if each.reasons:
+            complain(_("{file}:{line}: {name} fails still", file=suite.file, line=each.line, name=each.name))
+    return sum(bool(each.reasons) for each in left)
 
 
 def cases(arguments: Namespace, settings: Settings) -> int:

@@ -81,6 +81,39 @@ def test_cases_that_came_otherwise_are_told_and_updated(program, cases):
     assert passed.returncode == 0
 
 
+def test_what_an_update_cannot_replace_still_fails(program, cases):
+    """A case that expects nothing and fails has nothing to be replaced; other failures are."""
+    cases.write_text(CASES.replace("expect:\n      error: Other", "tags: [x]"))
+
+    updated = program.run("flow", "test", "--update")
+
+    assert updated.returncode == 1
+    assert "judge.test.yaml:12: bad fails still" in updated.stderr
+    assert "slow" not in updated.stderr
+
+
+def test_a_report_is_xml_whatever_a_case_is_called(program, cases):
+    """Characters that XML cannot have do not reach it."""
+    cases.write_text(CASES.replace("name: bad", r'name: "\e[31mb<a&d\0"'))
+
+    program.run("flow", "test", "--junit", "report.xml")
+
+    suite = ElementTree.parse(program.folder / "report.xml").getroot()[0]
+    assert suite[2].get("name") == "\N{REPLACEMENT CHARACTER}[31mb<a&d\N{REPLACEMENT CHARACTER}"
+
+
+@pytest.mark.parametrize(
+    "words", ["start judge --inputs x --parallel", "rerun judge --failed --parallel", "test --jobs"]
+)
+@pytest.mark.parametrize("number", ["0", "-1", "two"])
+def test_at_least_one_runs_at_once(program, words, number):
+    """Anything else is refused before something is done."""
+    refused = program.run("flow", *words.split(), number)
+
+    assert refused.returncode == 2
+    assert f"must be a whole number of at least 1, not '{number}'" in refused.stderr
+
+
 def test_coverage_is_drawn_and_may_fail_a_run(program, cases):
     """The page has the graph; what was not taken is named."""
     chosen = ("flow", "test", "-k", "good", "--coverage", "html")
