@@ -148,6 +148,21 @@ def reset(wire: socket.socket) -> None:
     wire.close()
 
 
+_MANY = 5_000
+
+
+@contextlib.contextmanager
+def open_files(number):
+    """Let this process, and what it starts meanwhile, open *number* files, or as many as the system allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = max(soft, number if hard == resource.RLIM_INFINITY else min(number, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 @pytest.fixture(scope="session")
 def victim(tmp_path_factory):
     """One emulator for all abuse; no answer and no log line may show a failure inside when all is over."""
@@ -156,8 +171,11 @@ def victim(tmp_path_factory):
         (folder / "functions" / name).mkdir(parents=True)
         (folder / "functions" / name / "index.py").write_text(code)
     (folder / "functions" / "stops-itself" / "function.yml").write_text("timeout: 1\n")
+    # Where the program lies below /tmp, there is much that it may not remove.
+    (folder / "functions" / "empties-tmp" / "function.yml").write_text("timeout: 60\n")
     running = Victim(folder, folder / "functions")
-    running.start()
+    with open_files(_MANY):
+        running.start()
     try:
         yield running
         failures = running.tracebacks()
@@ -171,13 +189,11 @@ def victim(tmp_path_factory):
 @pytest.fixture
 def many_descriptors():
     """Let this process open thousands of sockets."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 5_000
-    if hard != resource.RLIM_INFINITY and hard < wanted:
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if hard != resource.RLIM_INFINITY and hard < _MANY:
         pytest.skip("this system allows too few open files")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    with open_files(_MANY):
+        yield
 
 
 @pytest.fixture
