@@ -37,7 +37,8 @@ def test_what_a_function_has_made_unreadable_is_removed(tmp_path):
     deep.mkdir(parents=True)
     (deep / "file").write_text("x")
     elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir(mode=0o755)
+    elsewhere.mkdir()
+    elsewhere.chmod(0o755)
     (left / "link").symlink_to(elsewhere)
     for each in (deep, left / "closed", left):
         os.chmod(each, 0)  # noqa: PTH101
