@@ -175,7 +175,7 @@ def _tables(files: Files, rng: random.Random, folder: Path) -> tuple[str, bytes]
             ]
         )
 
-    return _in_tables(files, folder, change)
+    return in_tables(files, folder, change)
 
 
 def _rows(files: Files, rng: random.Random, folder: Path) -> tuple[str, bytes]:
@@ -191,10 +191,11 @@ def _rows(files: Files, rng: random.Random, folder: Path) -> tuple[str, bytes]:
         tables.create_function("drawn", 0, lambda: value)
         return f'UPDATE OR IGNORE "{table}" SET "{column}" = drawn()'
 
-    return _in_tables(files, folder, change)
+    return in_tables(files, folder, change)
 
 
-def _in_tables(files: Files, folder: Path, change: Callable[[sqlite3.Connection], str]) -> tuple[str, bytes]:
+def in_tables(files: Files, folder: Path, change: Callable[[sqlite3.Connection], str]) -> tuple[str, bytes]:
+    """Return what *change* says it does, statements that are run on the tables, and the archive with these."""
     path = folder / "crafted.db"
     path.write_bytes(files["state.db"])
     done = "nothing"

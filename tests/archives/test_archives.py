@@ -1,6 +1,8 @@
 """Crafted archives: the state is whole after each, whatever was in it; `python3 -m tests.archives` runs many more."""
 
-from tests.archives.running import run
+from emulator.testing import Emulator
+from tests.archives.crafting import in_tables
+from tests.archives.running import Site, run
 
 
 def test_whatever_comes_in_the_state_is_whole_and_nothing_is_left(tmp_path):
@@ -10,3 +12,15 @@ def test_whatever_comes_in_the_state_is_whole_and_nothing_is_left(tmp_path):
     assert complaints == []
     assert ends["import 400"] > 10
     assert ends["restore 200"] > 5
+
+
+def test_word_that_the_program_does_not_know_is_refused(tmp_path):
+    """A timer of no known kind would raise when somebody asks for the next ones."""
+    with Emulator(state=tmp_path / "state") as kit:
+        site = Site(tmp_path / "state", kit)
+        done, archive = in_tables(site.good, tmp_path, lambda _: "UPDATE workflow_wakeups SET kind = 'alarm'")
+        answer = site.call("PUT", "crafted/archive", archive)
+
+    assert "error" not in done
+    assert answer.status_code == 400
+    assert "workflow_wakeups.kind" in answer.text

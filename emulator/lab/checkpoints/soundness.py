@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 from emulator.lab.clock import FURTHEST
 from emulator.lab.errors import LabError
+from emulator.services.workflow.engine.language import TIMERS
 
 ACCOUNT = re.compile(r"[0-9]{1,32}", re.ASCII)
 REGION = re.compile(r"[a-z][a-z0-9-]{0,63}", re.ASCII)
@@ -50,6 +51,9 @@ _NAMED = (
     ("workflow_aliases", "flow", "SELECT id FROM workflow_flows"),
 )
 """Columns that name a row of another table without a foreign key of SQLite's: table, column, what may stand there."""
+
+_WORDS = {("workflow_wakeups", "kind"): frozenset(TIMERS)}
+"""Columns that hold one of a few words, which the program knows by name alone."""
 
 
 def unsound(reason: str) -> LabError:
@@ -103,6 +107,8 @@ def _wrong(tables: sqlite3.Connection, table: str) -> Iterator[tuple[str, str]]:
         if kind.upper() == "INTEGER":
             low, high = _range(table, column)
             test += f' OR "{column}" NOT BETWEEN {low} AND {high}'
+        elif words := _WORDS.get((table, column)):
+            test += f' OR "{column}" NOT IN ({", ".join(f"{each!r}" for each in sorted(words))})'
         elif column in {"account", "region"}:
             test += f' OR NOT is_{column}("{column}")'
         yield column, f"ifnull({test}, 0)"

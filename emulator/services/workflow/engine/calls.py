@@ -57,9 +57,10 @@ class Calls:
             task.cancel()
 
     def cancel_all(self) -> None:
-        """Call off every call."""
-        for execution in list(self._making):
+        """Call off and forget every call: the state that is next may ask for the same attempts before these end."""
+        for execution in self._making:
             self.cancel_execution(execution)
+        self._making.clear()
 
     async def close(self) -> None:
         """Call off every call and wait until all have ended."""
@@ -89,8 +90,9 @@ class Calls:
         return result
 
     def _done(self, execution: ExecutionId, call: CallService) -> None:
-        making = self._making.get(execution)
-        if making is not None and call.entry in making and making[call.entry][0] == call.attempt:
+        """Forget the call that this task has made, unless another is made in its place."""
+        making = self._making.get(execution, {})
+        if call.entry in making and making[call.entry][1] is asyncio.current_task():
             del making[call.entry]
             if not making:
                 del self._making[execution]
