@@ -19,6 +19,35 @@ from benchmarks.house import (
 )
 from benchmarks.kinds import incomplete
 
+ROOT_FOLDERS = {
+    ".ci",
+    ".github",
+    "benchmarks",
+    "changes",
+    "docker",
+    "docs",
+    "emulator",
+    "examples",
+    "functions",
+    "sample-apps",
+    "tests",
+    "tools",
+}
+ROOT_FILES = {
+    ".gitignore",
+    ".pre-commit-config.yaml",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "LICENSE",
+    "README.md",
+    "README.zh-CN.md",
+    "SECURITY.md",
+    "action.yml",
+    "constraints.txt",
+    "dev.py",
+    "pyproject.toml",
+}
+
 INCOMPLETE = 0
 """How many places deal with kinds and are not completed by the type checker."""
 
@@ -116,3 +145,14 @@ def test_a_place_that_forgets_a_kind_is_found(tmp_path):
         (15, ("'d'",)),
         (18, ("'d'",)),
     ]
+
+
+def test_the_root_holds_what_belongs_there():
+    """A tool's leftover that is committed by accident does not stay."""
+    done = subprocess.run(["git", "ls-tree", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip("no repository: " + done.stderr.strip())
+    rows = [line.split(None, 3) for line in done.stdout.splitlines()]
+
+    assert {name for _, kind, _, name in rows if kind == "tree"} == ROOT_FOLDERS
+    assert {name for _, kind, _, name in rows if kind == "blob"} == ROOT_FILES
