@@ -3,6 +3,7 @@
 Built after the front door listens, because loading them takes most of a start.
 """
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
@@ -152,7 +153,9 @@ class Composition:
     async def resume(self) -> None:
         """Resume from what the tables hold now; every timer has been dropped, and what memory held of them."""
         self._messages.resume()
+        await asyncio.sleep(0)  # whoever is served while all this stands still
         await self._functions.resume()
+        await asyncio.sleep(0)
         await self._workflow.resume()
 
     async def reset(self, scope: Mapping[str, str] | None = None) -> dict[str, Any]:

@@ -250,14 +250,22 @@ class Database:
         self._commit_all()
         self._connection.backup(target)
 
-    def replace_with(self, source: sqlite3.Connection) -> None:
+    async def replace_with(self, source: sqlite3.Connection) -> None:
         """Put the content of *source*, of the same schema, in the place of everything; memory has to follow.
+
+        A file is written beside the loop; whatever else writes waits for it as for another program's lock.
 
         Raises: StateLocked, sqlite3.Error, CommitFailed; nothing has been replaced then.
         """
         self._enter()
         self._commit_all()
-        source.backup(self._connection, progress=self.lock.copying)  # SQLite takes the lock once more for that
+        copy = partial(source.backup, self._connection, progress=self.lock.copying)  # SQLite takes the lock once more
+        if self.path is None:
+            copy()
+        else:
+            copying = asyncio.get_running_loop().run_in_executor(None, copy)
+            self.lock.keep_for(copying)
+            await copying
         self.commits += 1
         self.forget()
         if self._on_commit is not None:

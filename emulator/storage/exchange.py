@@ -82,7 +82,7 @@ class Exchange:
         await self._database.writable()
         while True:
             try:
-                self._database.replace_with(content)
+                await self._database.replace_with(content)
                 break
             except StateLocked:
                 await self._database.writable()

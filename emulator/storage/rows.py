@@ -6,8 +6,7 @@ enumeration is its value. What lies over several columns says so itself (`Held`)
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -121,6 +120,8 @@ class Row(Generic[T]):
         self._columns = [(name, _AS_IT_IS if kind is None else COLUMNS.reader(kind)) for name, kind in kinds]
         self.names = tuple(each for name, column in self._columns for each in column.names or (name,))
         self.text = ", ".join(self.names)
+        self._attributes = [name for name, _ in self._columns]
+        self._read = list(_reading(self._columns))[::-1]
 
     @property
     def types(self) -> dict[str, str]:
@@ -140,14 +141,24 @@ class Row(Generic[T]):
 
     def item(self, row: Sequence[Any]) -> T:
         """Return the object whose columns hold *row*; an attribute is None where its last column is null."""
-        cells, attributes = iter(row), {}
-        for name, column in self._columns:
-            if column.read is None:
-                attributes[name] = next(cells)
-            else:
-                held = list(islice(cells, len(column.names) or 1))
-                attributes[name] = None if held[-1] is None else column.read(*held)
-        return self._make(**attributes)
+        values = list(row)
+        for place, read, width in self._read:  # from the last one on: what lies over several columns moves the rest
+            last = values[place + width - 1]
+            if width > 1:
+                values[place : place + width] = [None if last is None else read(*values[place : place + width])]
+            elif last is not None:
+                values[place] = read(last)
+        return self._make(**dict(zip(self._attributes, values, strict=True)))
+
+
+def _reading(columns: Iterable[tuple[str, Column]]) -> Iterator[tuple[int, Callable[..., Any], int]]:
+    """Yield the first column, the reader and the number of columns of each attribute that is not kept as it is."""
+    place = 0
+    for _, column in columns:
+        width = len(column.names) or 1
+        if column.read is not None:
+            yield place, column.read, width
+        place += width
 
 
 def row_of(shape: Shape) -> Row[Any]:

@@ -44,7 +44,7 @@ class WriteLock:
         self._context = shared_context()
         self._waits = True
         self.held_elsewhere = False
-        """Whether another program had it when it was last asked for."""
+        """Whether another program had it when it was last asked for, or it is kept for a copying."""
         self.set_patience(waits=True)
 
     def set_patience(self, *, waits: bool) -> None:
@@ -71,6 +71,18 @@ class WriteLock:
         """
         if status & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
             raise StateLocked("another program holds the lock on the state")
+
+    def keep_for(self, writing: "asyncio.Future[None]") -> None:
+        """Let every transaction wait until *writing* is done, as if another program held the lock.
+
+        Who awaits it afterwards finds the lock free.
+        """
+        self.held_elsewhere = True
+        writing.add_done_callback(self._give_up)
+
+    def _give_up(self, _: object) -> None:
+        self.held_elsewhere = False
+        self._wake_some()
 
     def when_free(self, wake: Callable[[], None]) -> None:
         """Call *wake* once, when the other program may have given the lock up; those that came first go first."""

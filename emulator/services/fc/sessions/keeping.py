@@ -54,10 +54,10 @@ class Sessions:
     def start(self) -> None:
         """Resume what an earlier run left unfinished: what was running is idle now, streams have ended."""
         self._open = True
-        for session in self.store.all_live():
+        for session in self.store.under_way():
             if session.kind == SSE and session.seq is not None:
                 self.store.delete(session.seq)
-            elif session.status is Status.ACTIVE and session.due_at == session.ends_at:
+            else:
                 self.store.put(resting(session, session.used_at))
         self._arm()
 

@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from emulator.kernel.clock import Millis
+from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
+from emulator.services.fc.catalog.affinity import SSE
 from emulator.services.fc.kinds import PLACE
 from emulator.services.fc.model import FunctionRef, display_name
 from emulator.services.fc.sessions.model import LIVE, Session, Status
@@ -15,6 +16,8 @@ _ROWS = Rows(Session, "fc_sessions", lane=PLACE, status=Held(str, Status), reuse
 _FUNCTION = "account = ? AND region = ? AND service = ? AND function = ?"
 _LANE = f"{_FUNCTION} AND qualifier = ?"
 _LIVE = "status IN ('Active', 'Paused')"
+_WORKING = f"(status = 'Active' AND due_at = created_at + ttl_s * {SECOND})"
+"""As `model.working` leaves a session, or one without an idle time-out."""
 
 
 class SessionStore(RowStore):
@@ -81,9 +84,9 @@ class SessionStore(RowStore):
             return self._all(_ROWS, _FUNCTION, values)
         return self._all(_ROWS, _LANE, (*values, qualifier))
 
-    def all_live(self) -> list[Session]:
-        """Return every session that has not ended."""
-        return self._all(_ROWS, _LIVE)
+    def under_way(self) -> list[Session]:
+        """Return the live sessions that last as long as their connection, and those that had a call to the last."""
+        return self._all(_ROWS, f"{_LIVE} AND (kind = ? OR {_WORKING})", (SSE,))
 
     def due(self, now: Millis, limit: int = 500) -> list[Session]:
         """Return sessions whose state changes by *now*, the earliest first."""

@@ -7,11 +7,9 @@ from emulator.services.fc.triggers.store import TriggerStore
 from emulator.services.fc.triggers.triggers import TriggerWatcher
 
 
-def names_of(tenant: Tenant, trigger: Trigger) -> tuple[str, ...]:
-    """Return the trigger's own host names, the cloud's first; none when it is no HTTP trigger."""
-    if not trigger.label:
-        return ()
-    return (f"{trigger.label}.{tenant.region}.fcapp.run", f"{trigger.label}.localhost")
+def names_of(tenant: Tenant, label: str) -> tuple[str, ...]:
+    """Return the own host names of an HTTP trigger with *label*, the cloud's first; none without one."""
+    return (f"{label}.{tenant.region}.fcapp.run", f"{label}.localhost") if label else ()
 
 
 class TriggerNames(TriggerWatcher):
@@ -23,15 +21,18 @@ class TriggerNames(TriggerWatcher):
 
     def start(self) -> None:
         """Register the host names of an earlier run again."""
-        for tenant, trigger in self._store.of_kind("http"):
-            self.changed(tenant, trigger)
+        for tenant, label in self._store.labels():
+            self._allow(tenant, label)
 
     def changed(self, tenant: Tenant, trigger: Trigger) -> None:
         """Answer the trigger's names."""
-        for name in names_of(tenant, trigger):
+        self._allow(tenant, trigger.label)
+
+    def _allow(self, tenant: Tenant, label: str) -> None:
+        for name in names_of(tenant, label):
             self._names.allow(name, https=False)  # the authority permits these domains in any case
 
     def removed(self, tenant: Tenant, trigger: Trigger) -> None:
         """Stop answering the trigger's host names."""
-        for name in names_of(tenant, trigger):
+        for name in names_of(tenant, trigger.label):
             self._names.forget(name)

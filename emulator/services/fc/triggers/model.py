@@ -76,13 +76,18 @@ class Domain(Resource):
     @property
     def https(self) -> bool:
         """Whether it is served over HTTPS."""
-        return "HTTPS" in str(self.config.get("protocol", "HTTP"))
+        return is_https(self.config.get("protocol"))
 
     @property
     def routes(self) -> Sequence[Struct]:
         """Its routes, in the API's form."""
         routes: Sequence[Struct] = (self.config.get("routeConfig") or {}).get("routes") or ()
         return routes
+
+
+def is_https(protocol: str | None) -> bool:
+    """Whether a custom domain with this ``protocol``, or without one, is served over HTTPS."""
+    return protocol is not None and "HTTPS" in protocol
 
 
 Fire = Callable[[Tenant, Trigger, bytes, str], str]

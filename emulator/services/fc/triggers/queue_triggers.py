@@ -81,7 +81,7 @@ class QueueTriggers(TriggerWatcher):
 
     def start(self) -> None:
         """Read for the triggers of an earlier run."""
-        for tenant, trigger in self._store.of_kind("eventbridge"):
+        for tenant, trigger in self._store.enabled_of_kind("eventbridge"):
             self.changed(tenant, trigger)
 
     async def close(self) -> None:

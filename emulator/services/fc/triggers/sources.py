@@ -105,9 +105,9 @@ class EventSources:
 
     def host_names(self) -> Iterator[str]:
         """Yield the host names that lead to functions by a trigger or a custom domain."""
-        yield from (domain.name for domain in self.domains.all())
-        for tenant, trigger in self.store.of_kind("http"):
-            yield from names_of(tenant, trigger)
+        yield from self.domains.names()
+        for tenant, label in self.store.labels():
+            yield from names_of(tenant, label)
 
     def forget_names(self, names: Iterable[str]) -> None:
         """Answer *names* no longer: what they led to is not there any more."""
@@ -138,7 +138,7 @@ class EventSources:
 
     def host(self, tenant: Tenant, trigger: Trigger) -> str:
         """Return the host name of an HTTP trigger; ``.localhost`` in place of its domain works too."""
-        return names_of(tenant, trigger)[0]
+        return names_of(tenant, trigger.label)[0]
 
     def object_changed(self, tenant: Tenant, change: ObjectChange) -> list[str]:
         """Queue a call for every object trigger that *change* fires, in the transaction of this moment.

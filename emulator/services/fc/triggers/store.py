@@ -7,13 +7,20 @@ from emulator.kernel.identity import Tenant
 from emulator.services.fc.kinds import TENANT
 from emulator.services.fc.model import EVERY, SLICED, Slice
 from emulator.services.fc.ports import HostNames
-from emulator.services.fc.triggers.model import Domain, Trigger, TriggerKind
+from emulator.services.fc.triggers.model import Domain, Trigger, TriggerKind, is_https
 from emulator.storage.database import CommitFailed, Database
 from emulator.storage.rows import CountingStore, Rows
 from emulator.wire.schema.kinds import ANYTHING
 
 _TRIGGERS = Rows(Trigger, "fc_triggers", ("account", "region"), config=ANYTHING)
 _OWN = "account = ? AND region = ? AND service = ? AND function = ?"
+_FUNCTION = (
+    "SELECT 1 FROM fc_functions f WHERE f.account = fc_triggers.account AND f.region = fc_triggers.region"
+    " AND f.service = fc_triggers.service AND f.version = 0 AND f.name = fc_triggers.function"
+)
+"""The function of a trigger."""
+_ENABLED = "coalesce(json_extract(config, '$.enable'), json_extract(config, '$.triggerEnable'), 1)"
+"""As `Trigger.enabled`."""
 
 
 class TriggerStore(CountingStore):
@@ -32,6 +39,21 @@ class TriggerStore(CountingStore):
     def of_kind(self, kind: TriggerKind) -> list[tuple[Tenant, Trigger]]:
         """Return all triggers of a kind, of every tenant."""
         return self._owned("WHERE kind = ?", (kind,))
+
+    def enabled_of_kind(self, kind: TriggerKind) -> list[tuple[Tenant, Trigger]]:
+        """Return the triggers of a kind that are switched on, of every tenant."""
+        return self._owned(f"WHERE kind = ? AND {_ENABLED}", (kind,))
+
+    def loose(self, tenant: Tenant) -> list[Trigger]:
+        """Return the triggers that a functions folder has made, and those whose function does not exist."""
+        return self._all(
+            _TRIGGERS, f"account = ? AND region = ? AND (folder <> '' OR NOT EXISTS ({_FUNCTION}))", tenant
+        )
+
+    def labels(self) -> list[tuple[Tenant, str]]:
+        """Return the labels of all HTTP triggers."""
+        rows = self._database.read("SELECT account, region, label FROM fc_triggers WHERE kind = 'http'")
+        return [(Tenant(account, region), label) for account, region, label in rows]
 
     def all(self) -> list[tuple[Tenant, Trigger]]:
         """Return every trigger."""
@@ -69,8 +91,10 @@ class Domains(CountingStore):
 
     def start(self) -> None:
         """Register the host names of an earlier run again."""
-        for domain in self.all():
-            self._allow(domain)
+        if self._names is not None:
+            rows = self._database.read("SELECT name, json_extract(config, '$.protocol') FROM fc_domains")
+            for name, protocol in rows:
+                self._names.allow(name, https=is_https(protocol))
 
     def get(self, name: str) -> Domain | None:
         """Return a domain of whatever account."""
@@ -83,6 +107,10 @@ class Domains(CountingStore):
     def all(self) -> list[Domain]:
         """Return every domain."""
         return self._all(_DOMAINS, "true")
+
+    def names(self) -> list[str]:
+        """Return the name of every domain."""
+        return [name for (name,) in self._database.read("SELECT name FROM fc_domains")]
 
     def put(self, domain: Domain) -> None:
         """Write a domain, new or not; its name is answered from then on."""

@@ -44,7 +44,7 @@ class TimerTriggers(TriggerWatcher):
 
     def start(self) -> None:
         """Arm the timers of an earlier run's triggers."""
-        for tenant, trigger in self._store.of_kind("timer"):
+        for tenant, trigger in self._store.enabled_of_kind("timer"):
             self.changed(tenant, trigger)
 
     async def close(self) -> None:

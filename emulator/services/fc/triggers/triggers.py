@@ -177,11 +177,7 @@ class Triggers:
         `problems`; what waits for something is kept. Either is logged once. Triggers of functions that have left are
         removed, those made by the API too.
         """
-        gone = {
-            (trigger.service, trigger.function, trigger.name): trigger
-            for owner, trigger in self._store.all()
-            if owner == tenant and (trigger.folder or not self._has_function(tenant, trigger))
-        }
+        gone = {(trigger.service, trigger.function, trigger.name): trigger for trigger in self._store.loose(tenant)}
         problems, waits = [], []
         for function in functions:
             where = dict(enumerate(places.get((function.service, function.name), ())))
@@ -225,13 +221,6 @@ class Triggers:
             self._check_place(tenant, new)
             self._put(tenant, new)
         return new
-
-    def _has_function(self, tenant: Tenant, trigger: Trigger) -> bool:
-        try:
-            self._resolver.function(tenant, trigger.service, trigger.function)
-        except FcError:
-            return False
-        return True
 
     def _read(self, tenant: Tenant, service: str, function: str, body: Mapping[str, Any], now: Millis) -> Trigger:
         values = _lower_case(body)

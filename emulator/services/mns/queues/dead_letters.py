@@ -42,7 +42,7 @@ class DeadLetters:
     def start(self) -> None:
         """Make the moves that are overdue, before retention removes the messages, and plan the others."""
         now = self._clock.now()
-        for queue_id in self._store.with_dead_letters():
+        for queue_id in self._store.with_dying(now):
             live = self._registry.find_by_id(queue_id)
             while live is not None and self._move_due(live, now) == SWEEP_ROWS:
                 pass
@@ -50,7 +50,7 @@ class DeadLetters:
 
     def replan_all(self) -> None:
         """Plan the moves that the tables know of."""
-        for queue_id in self._store.with_dead_letters():
+        for queue_id in {*self._armed, *self._store.with_dying()}:
             self.replan(queue_id)
 
     def close(self) -> None:

@@ -294,11 +294,18 @@ class QueueStore:
         )
         return [(QueueId(number), retention_s, Millis(oldest)) for number, retention_s, oldest in rows]
 
-    def with_dead_letters(self) -> list[QueueId]:
-        """Return the queues that have a dead-letter queue."""
-        return [
-            QueueId(row[0]) for row in self._database.read("SELECT id FROM mns_queues WHERE dead_letter IS NOT NULL")
-        ]
+    def with_dying(self, now: Millis | None = None) -> list[QueueId]:
+        """Return the queues with a dead-letter queue that hold a message marked by its last receive.
+
+        With *now*, those where such a message is visible by then.
+        """
+        until = "" if now is None else "AND visible_from <= ?"
+        rows = self._database.read(
+            f"SELECT DISTINCT queue FROM mns_messages WHERE dying = 1 {until}"  # noqa: S608 - constants
+            " AND queue IN (SELECT id FROM mns_queues WHERE dead_letter IS NOT NULL)",
+            () if now is None else (now,),
+        )
+        return [QueueId(queue) for (queue,) in rows]
 
     def first_of_group(self, queue_id: QueueId, group_id: str) -> Message | None:
         """Return the message of the group that was sent first."""
