@@ -1,5 +1,6 @@
 """What a start finds of runs that were killed: finished, put back or removed; what another process uses stays."""
 
+import asyncio
 import sqlite3
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from emulator.oss.service import LazyStorage
 from emulator.storage.database import Database
 from emulator.storage.exchange import Exchange, finish_interrupted
 from emulator.storage.folder import scratch_folder, sweep_scratch
+from emulator.storage.write_lock import StateLocked
 
 
 def content(path):
@@ -32,7 +34,7 @@ def database(tmp_path):
 
 
 def other(number):
-    tables = sqlite3.connect(":memory:")
+    tables = sqlite3.connect(":memory:", check_same_thread=False)
     tables.executescript(
         "CREATE TABLE schema_versions (service TEXT, version INTEGER);"
         f"CREATE TABLE t (n INTEGER); INSERT INTO t VALUES ({number})"
@@ -60,6 +62,26 @@ async def test_an_exchange_is_settled_or_undone_and_leaves_nothing(tmp_path, dat
     assert database.read("SELECT n FROM t").fetchall() == [(2 if ending == "settle" else 1,)]
     assert not list(tmp_path.glob("state.db.*"))
     database.close()
+
+
+async def test_what_is_written_during_an_exchange_waits_for_its_end(database):
+    """The tables are copied beside the loop, and nothing comes between them."""
+    exchange = Exchange(database)
+    exchange.keep()
+    met = []
+    with closing(other(2)) as tables:
+        replacing = asyncio.ensure_future(exchange.replace(tables))
+        await asyncio.sleep(0)  # it has begun to copy
+        with pytest.raises(StateLocked):
+            database.write("INSERT INTO t VALUES (3)")
+        await database.writable()
+        met.append(database.read("SELECT n FROM t").fetchall())
+        database.write("INSERT INTO t VALUES (4)")
+        await replacing
+    exchange.settle()
+
+    assert met == [[(2,)]]
+    assert database.read("SELECT n FROM t ORDER BY n").fetchall() == [(2,), (4,)]
 
 
 @pytest.mark.parametrize("killed", ["before the exchange", "after it"])

@@ -5,6 +5,7 @@ from base64 import b64decode
 
 import pytest
 
+from emulator.kernel.frozen import replace
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.ports import TopicMissing
 from emulator.services.fc.triggers.events import ObjectChange
@@ -255,3 +256,38 @@ async def test_a_trigger_of_the_folder_waits_for_its_topic(open_site, tmp_path):
         assert before == other == {}
         assert [topic for topic, _ in topics.there] == ["none"]
         assert sources.triggers.waits_for(tenant, kept) == ""
+
+
+CONFIGS = {
+    "on": {"cronExpression": "@every 1m", "enable": True},
+    "off": {"cronExpression": "@every 1m", "enable": False},
+    "unsaid": {"cronExpression": "@every 1m"},
+}
+
+
+async def test_tables_say_which_triggers_are_on_as_the_triggers_do(site):
+    """A start reads those alone."""
+    await site.make_function()
+    for name, config in CONFIGS.items():
+        await make(site, "timer", config, name)
+    store = site.fc.sources.store
+    for name, config in (("old on", {"triggerEnable": True}), ("old off", {"triggerEnable": False}), ("none", {})):
+        (_, some), *_ = store.of_kind("timer")
+        store.put(site.tenant, replace(some, name=name, config=config))
+
+    found = [trigger.name for _, trigger in store.enabled_of_kind("timer")]
+
+    assert found == [trigger.name for _, trigger in store.of_kind("timer") if trigger.enabled]
+    assert sorted(found) == ["none", "old on", "on", "unsaid"]
+
+
+async def test_triggers_without_a_function_are_found_with_those_of_the_folder(site):
+    """They are what an edit of the folder may have left behind."""
+    await site.make_function()
+    await make(site, "timer", CONFIGS["on"], "kept")
+    store = site.fc.sources.store
+    (kept,) = store.some(site.tenant, "shop", "order")
+    store.put(site.tenant, replace(kept, name="of the folder", folder="/functions/order"))
+    store.put(site.tenant, replace(kept, name="lost", function="gone"))
+
+    assert sorted(trigger.name for trigger in store.loose(site.tenant)) == ["lost", "of the folder"]
