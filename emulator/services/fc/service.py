@@ -185,7 +185,9 @@ class FunctionCompute:
         await self.codes.unpack_missing(self.store.digests())
         self._keys.forget()
         self.sources.forget_names(self._shown_names - set(self.sources.host_names()))
+        await asyncio.sleep(0)  # whoever is served while all this stands still
         self._take(self._loader.snapshot)
+        await asyncio.sleep(0)
         self._go_on()
 
     def reset_function(self, service: str, function: str) -> int:
