@@ -2,7 +2,7 @@
 
 import json
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import takewhile
 from typing import Any
 
@@ -41,14 +41,22 @@ class Findings:
 
     def shown(self, text: str) -> str:
         """Return a message with the name of a file in place of what it repeats of a concealed one."""
+        said, end, last = "", 0, ""
+        for start, stop, name in sorted(self._repeated(text)):
+            between = text[end:start]
+            if start >= end and (between.replace("\\n", "").strip() or name != last):
+                said += f"{between}(contents of {name})"
+            end, last = max(end, stop), name
+        return said + text[end:]
+
+    def _repeated(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Yield where *text* repeats the beginning of a concealed line, and the file it is of; they may overlap."""
         for line, name in self._concealed.items():
-            instead, start = f"(contents of {name})", 0
-            while (start := text.find(line[:_TELLING], start)) >= 0:
+            start = text.find(line[:_TELLING])
+            while start >= 0:
                 same = (mine == theirs for mine, theirs in zip(line, text[start:], strict=False))
-                length = sum(takewhile(bool, same))
-                text = text[:start] + instead + text[start + length :]
-                start += len(instead)
-        return text
+                yield start, start + sum(takewhile(bool, same)), name
+                start = text.find(line[:_TELLING], start + 1)
 
     def is_wrong(self, path: Path) -> bool:
         """Whether there is a problem at a place or within it."""

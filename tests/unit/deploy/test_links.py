@@ -133,6 +133,21 @@ def test_file_that_is_extended_is_not_repeated_when_it_is_no_yaml(place):
     assert "secret-word" not in said
 
 
+SHARED = "system-network:!*:20263:\nsystem-time:!*:20264:\nsystem-time:!*:20264:again\n"
+
+
+@pytest.mark.parametrize("form", ["{}", "{!r}", "before {} after"])
+def test_lines_that_begin_alike_are_all_concealed(form):
+    """None is left over from another's beginning, and lines in a row are told once."""
+    findings = Findings()
+    findings.conceal("shadow", SHARED)
+
+    said = findings.shown(form.format(SHARED))
+
+    assert said.count("(contents of shadow)") == 1
+    assert not any(part in said for part in ("system", "network", "time", "202", "again"))
+
+
 def test_messages_of_services_are_shown_without_concealed_lines():
     """What an emulator answers goes through the same."""
     findings = Findings()
