@@ -130,7 +130,24 @@ def wants_json(arguments: Namespace) -> bool:
 
 def say(text: str = "") -> None:
     """Print a line of the command's result."""
-    print(text, flush=True)
+    _print(text, sys.stdout)
+
+
+def _print(text: str, stream: TextIO) -> None:
+    print(_harmless(text) if stream.isatty() else text, file=stream, flush=True)
+
+
+_COMMANDS = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
+"""Characters that move a terminal's cursor, turn the order of the line round and the like."""
+
+
+def _harmless(text: str) -> str:
+    """Return *text* with escapes in place of what a terminal would obey, colours apart: names may hold anything."""
+    if text.isprintable():
+        return text
+    import re  # hardly any text has such a character
+
+    return re.sub(rf"(\x1b\[[\d;]*m)|{_COMMANDS}", lambda found: found[1] or ascii(found[0])[1:-1], text)
 
 
 def enumerated(words: Iterable[object]) -> str:
@@ -152,12 +169,12 @@ def say_words(text: str) -> None:
 
 def complain(text: str) -> None:
     """Print a line about a problem on the error stream, folded at a terminal's edge."""
-    print(_fitted(f"localyun: {text}", sys.stderr), file=sys.stderr, flush=True)
+    _print(_fitted(f"localyun: {text}", sys.stderr), sys.stderr)
 
 
 def note(text: str) -> None:
     """Print a line that a person needs while the command goes on, apart from its result; folded as complaints are."""
-    print(_fitted(text, sys.stderr), file=sys.stderr, flush=True)
+    _print(_fitted(text, sys.stderr), sys.stderr)
 
 
 def note_row(begin: str, last: str) -> None:

@@ -2,7 +2,9 @@
 
 import sys
 
-from emulator.cli.output import complain, note, say_beside, say_pairs, say_table, short
+import pytest
+
+from emulator.cli.output import complain, note, say, say_beside, say_pairs, say_table, short
 
 
 def on_a_terminal(monkeypatch, columns):
@@ -99,3 +101,27 @@ def test_sentences_are_folded_on_a_terminal_only(capsys, monkeypatch):
         "    /tmp/state/folder/file",
         "    then more of it",
     ]
+
+
+NAMES = {
+    "\x1b]0;title\x07": "\\x1b]0;title\\x07",
+    "a\rb": "a\\rb",
+    "\x1b[2Jgone": "\\x1b[2Jgone",
+    "\x9b5A": "\\x9b5A",
+    "\u202egpj": "\\u202egpj",
+    "\x1b[31mred\x1b[0m": "\x1b[31mred\x1b[0m",
+    "two\nlines\tof 中文 👩‍💻": "two\nlines\tof 中文 👩‍💻",
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_terminal_obeys_no_name(monkeypatch, capsys, name):
+    """What would move its cursor or change its title is shown instead; colours and pipes get what there is."""
+    say(name)
+    for stream in (sys.stdout, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
+    say(name)
+    note(name)
+    complain(name)
+
+    assert capsys.readouterr() == (f"{name}\n{NAMES[name]}\n", f"{NAMES[name]}\nlocalyun: {NAMES[name]}\n")
