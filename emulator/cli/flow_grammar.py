@@ -1,7 +1,7 @@
 """The part of the grammar that deals with flows: their executions, definitions and rehearsals."""
 
 from emulator.cli.deploy_grammar import add_within
-from emulator.cli.parameters import at_least_one
+from emulator.cli.parameters import at_least_one, percentage
 from emulator.cli.parser import Commands, Parser, command, group
 
 
@@ -139,7 +139,7 @@ def _add_rehearsals(actions: Commands) -> None:
         help="report what no case covers, or write coverage.html with graphs",
     )  # fmt: skip
     test.add_argument(
-        "--fail-under", type=float, metavar="PERCENT", help="fail when the coverage of a flow is below this"
+        "--fail-under", type=percentage, metavar="PERCENT", help="fail when the coverage of a flow is below this"
     )
     test.add_argument(
         "--update", action="store_true", help="replace the expected results in the files with the actual ones"

@@ -28,3 +28,17 @@ def at_least_one(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise ArgumentTypeError(_("must be a whole number of at least 1, not {text!r}", text=text))
     return int(text)
+
+
+def percentage(text: str) -> float:
+    """Return a share of a hundred.
+
+    Raises: ArgumentTypeError.
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 100:
+        raise ArgumentTypeError(_("must be a number from 0 to 100, not {text!r}", text=text))
+    return number

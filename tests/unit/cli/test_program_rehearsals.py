@@ -114,6 +114,15 @@ def test_at_least_one_runs_at_once(program, words, number):
     assert f"must be a whole number of at least 1, not '{number}'" in refused.stderr
 
 
+@pytest.mark.parametrize("share", ["900", "-1", "nan", "many"])
+def test_a_share_is_one_of_a_hundred(program, share):
+    """A bound that no coverage can reach is a mistake in typing."""
+    refused = program.run("flow", "test", ".", "--fail-under", share)
+
+    assert refused.returncode == 2
+    assert f"must be a number from 0 to 100, not '{share}'" in refused.stderr
+
+
 def test_coverage_is_drawn_and_may_fail_a_run(program, cases):
     """The page has the graph; what was not taken is named."""
     chosen = ("flow", "test", "-k", "good", "--coverage", "html")
