@@ -2,6 +2,8 @@
 
 What should be follows from the configurations, the aliases, the functions and the time; nothing of it is stored. It is
 worked out anew when any of these changes, so that an alias that moves takes its instances along, and after a restart.
+
+Source: provisioned instances, Function Compute; that instances are there as soon as they are asked for is assumed.
 """
 
 import logging

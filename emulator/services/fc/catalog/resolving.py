@@ -2,6 +2,9 @@
 
 A qualifier is a version, ``LATEST`` or an alias, which shares calls out by weight or by their content. Images are kept
 between calls and dropped with any change of the store, so a warm call costs no query.
+
+Source: versions and aliases, Function Compute API reference; that a draw below an additional version's weight takes
+that version is assumed.
 """
 
 import json

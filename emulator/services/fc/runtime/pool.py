@@ -3,6 +3,8 @@
 Idle instances of an image are reused, the most recently used first, so that a small load keeps few of them warm. The
 rest is reaped after an idle time. Time spent idle follows the emulator's clock; calls run in real time. A session has a
 seat in an instance, which is kept as long as somebody sits in it.
+
+Source: instance types and usage modes, Function Compute; the idle time and the order of reuse are assumed.
 """
 
 import asyncio

@@ -2,6 +2,8 @@
 
 Times that pass while the emulator is not running are not made up for. An interval keeps its beat over a restart: it
 counts from the moment the trigger was made or changed.
+
+Source: time triggers, Function Compute, for expressions and events; what happens to missed times is assumed.
 """
 
 import asyncio

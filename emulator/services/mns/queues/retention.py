@@ -2,6 +2,9 @@
 
 No answer depends on this having happened: rules look at the age of a message themselves. One timer serves all queues;
 for each queue with messages a bound is kept before which none of them can expire.
+
+Source: MessageRetentionPeriod of CreateQueue, Message Service API reference: it counts from the send, received or not;
+that a changed period holds for stored messages is assumed.
 """
 
 from collections import deque

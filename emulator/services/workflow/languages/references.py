@@ -3,6 +3,8 @@
 A definition is read without its template, so each reference gets the value that a parameter has, or stands aside: a
 resource takes its place while the definition is read. A conversion puts it back afterwards; where a flow is rehearsed,
 the resource is called as the reference says, so that mocks can be for it.
+
+Source: functions of Resource Orchestration Service templates.
 """
 
 import json

@@ -6,6 +6,9 @@ for nothing, is the `Evaluation`'s to say; what the leaves are, the parser's of 
 
 Evaluation is total and bounded: whatever the data holds, it gives a JSON value or `MISSING`, or raises
 `EvaluationError`; the work and the size of what is made come out of a `Budget`.
+
+Source: choice step, Serverless Workflow guide, and expressions, CloudFlow documentation; the order of operators other
+than comparison before ``&&`` is assumed.
 """
 
 import json

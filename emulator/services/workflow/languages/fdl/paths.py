@@ -7,6 +7,8 @@ collections and service parameters know ``$``, the input of the step.
 For the engine: ``path.find({"input": step_input, "local": ..., "context": ...})`` for any root, where ``$`` reads
 ``input``; or ``path.find_in(step_input)`` for a path on ``$``. Both answer `MISSING` when nothing is there, and hand
 out parts of the given data uncopied: JSON values are never changed in place.
+
+Source: inputs and outputs, Serverless Workflow guide.
 """
 
 import re
