@@ -244,6 +244,8 @@ def test_a_definition_of_a_template_is_rehearsed_and_created_with_parameters(pro
     program.run("flow", "start", "pay", "--follow")
     (program.folder / "history.json").write_text(program.run("flow", "history", "pay", "--json").stdout)
     replayed = program.run("flow", "replay", "history.json", "--definition", "pay.yml", *pause)
+    (program.folder / "new.yml").write_text(REFERRING.replace("Rest, duration", "Wait, duration"))
+    differing = program.run("flow", "replay", "history.json", "--definition", "new.yml", *pause)
     step = program.run("flow", "step", "pay.yml", "Pay", *pause)
 
     assert bare.returncode == 2
@@ -253,6 +255,12 @@ def test_a_definition_of_a_template_is_rehearsed_and_created_with_parameters(pro
     assert (refused.returncode, created.returncode) == (1, 0), created.stderr
     assert "line 5: !Ref has no value here" in refused.stderr
     assert (replayed.returncode, replayed.stdout) == (0, "no difference in 11 events\n"), replayed.stdout
+    assert differing.returncode == 1
+    assert differing.stdout.splitlines() == [
+        "new.yml:6: the flow differs from event 7 on",
+        "    recorded: StepEntered Rest",
+        "    here:     StepEntered Wait",
+    ]
     assert "Succeeded: {}" in step.stdout, step.stdout
 
 
