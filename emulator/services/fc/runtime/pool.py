@@ -1,10 +1,9 @@
 """The instances of all functions: which one serves a call, when one is started, kept and ended.
 
-Idle instances of an image are reused, the most recently used first, so that a small load keeps few of them warm. The
-rest is reaped after an idle time. Time spent idle follows the emulator's clock; calls run in real time. A session has a
-seat in an instance, which is kept as long as somebody sits in it.
+Idle instances of an image are reused, the most recently used first, so that a small load keeps few of them warm. Calls
+run in real time. A session has a seat in an instance, which is kept as long as somebody sits in it.
 
-Source: instance types and usage modes, Function Compute; the idle time and the order of reuse are assumed.
+Source: instance types and usage modes, Function Compute; the order of reuse is assumed.
 """
 
 import asyncio
@@ -13,11 +12,10 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from emulator.kernel.clock import Clock, Millis
+from emulator.kernel.clock import Clock
 from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.ids import Ids
 from emulator.kernel.tasks import TaskGroup
-from emulator.kernel.timers import LoopTimers
 from emulator.kernel.turnstile import Turnstile
 from emulator.services.fc.runtime.debugger import DebugSession
 from emulator.services.fc.runtime.instance import Instance, OnLog
@@ -34,6 +32,7 @@ from emulator.services.fc.runtime.model import (
 )
 from emulator.services.fc.runtime.outcome import CallNotRead
 from emulator.services.fc.runtime.provisions import Provisions
+from emulator.services.fc.runtime.reaping import Reaper
 from emulator.services.fc.runtime.seating import Seat, check_most, place_for
 from emulator.services.fc.runtime.settings import RuntimeSettings
 from emulator.services.fc.runtime.starting import Starter
@@ -71,7 +70,6 @@ class InstancePool:
         self._turns = turns or Turnstile()
         self._ids = ids
         self._on_log = on_log
-        self._idle_ms = settings.idle_s * 1000
         self._instances: dict[str, Instance] = {}
         self._ready: dict[str, list[Instance]] = {}
         self._freezing: dict[str, list[asyncio.Future[None]]] = {}
@@ -89,24 +87,22 @@ class InstancePool:
         self._provisions = Provisions(
             self._instances.values, self._start_provisioned, self._retire, self._spawn, self._clock
         )
-        self._reaping = False
+        self._reaper = Reaper(clock, settings.idle_s * 1000, self._instances.values, self._retire)
 
     async def start(self) -> None:
         """Start preparing what makes first calls quick, without waiting for it."""
-        loop = asyncio.get_running_loop()
         self._tasks = TaskGroup("instances")
-        self._timers = LoopTimers(self._clock, loop)
+        self._reaper.open(asyncio.get_running_loop())
         self._starter.open()
 
     def clock_moved(self) -> None:
         """Reap what is idle for long enough by the time that the emulator's clock has been moved to, or frozen at."""
-        if self._reaping:
-            self._timers.clock_moved()
+        self._reaper.clock_moved()
 
     async def close(self) -> None:
         """End all instances; preStop hooks get three seconds."""
         self._provisions.clear()
-        self._timers.close()
+        self._reaper.close()
         await asyncio.gather(*(instance.stop(limit_s=_STOP_LIMIT_S) for instance in list(self._instances.values())))
         await self._tasks.close()
         await self._starter.close()
@@ -181,8 +177,7 @@ class InstancePool:
             raise InstanceStartFailed("the instance has ended")
 
         def ended() -> None:
-            instance.idle_since = self._clock.now()
-            self._reap_later(instance.idle_since)
+            self._reaper.idles(instance)
             on_end()
 
         return self._starter.shell(instance, command, on_output, ended)
@@ -220,8 +215,7 @@ class InstancePool:
         if not instance.alive or instance.seats:
             return
         if not instance.closed:
-            instance.idle_since = max(instance.idle_since, self._clock.now())
-            self._reap_later(instance.idle_since)
+            self._reaper.idles(instance)
         elif instance.calls and now:
             self._tasks.spawn(instance.kill(), f"kill {instance.instance_id}")
         else:
@@ -377,8 +371,7 @@ class InstancePool:
             self._retire(instance)
             return
         if instance.calls == 0:
-            instance.idle_since = self._clock.now()
-            self._reap_later(instance.idle_since)
+            self._reaper.idles(instance)
             if instance.image.pre_freeze is not None:
                 self._forget_ready(instance)
                 instance.calls = 1
@@ -430,27 +423,6 @@ class InstancePool:
         self._forget_ready(instance)
         if instance.provisioned:
             self._provisions.lost(instance)
-
-    def _reap_later(self, idle_since: int) -> None:
-        if not self._reaping:
-            self._reaping = True
-            self._timers.call_at(Millis(idle_since + self._idle_ms), "reap", self._reap)
-
-    def _reap(self) -> None:
-        """End what has been idle for long enough, and come back when the next one will have been."""
-        self._reaping = False
-        now, idle_ms = self._clock.now(), self._idle_ms
-        idle = [
-            instance
-            for instance in self._instances.values()
-            if instance.calls == 0 and not (instance.provisioned or instance.on_exit or instance.seats)
-        ]
-        for instance in idle:
-            if now - instance.idle_since >= idle_ms:
-                self._retire(instance)
-        waiting = [instance.idle_since for instance in idle if now - instance.idle_since < idle_ms]
-        if waiting:
-            self._reap_later(min(waiting))
 
 
 def _ended_early(written: str) -> InstanceStartFailed:
