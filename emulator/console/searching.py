@@ -57,9 +57,8 @@ def _named(view: View, text: str) -> Iterator[Row]:
     for owner, schedule, _ in view.workflow.schedules.all(view.tenant, 1000, "").items:
         if wanted in schedule.name.lower():
             yield {"kind": "schedule", "name": f"{owner}/{schedule.name}"}
-    for row in view.function_admin.triggers():
-        if wanted in str(row["trigger"]).lower():
-            yield {"kind": "trigger", "name": row["function"], "shown": f"{row['function']} {row['trigger']}"}
+    for function, trigger in view.function_admin.triggers_named(text, FOUND):
+        yield {"kind": "trigger", "name": function, "shown": f"{function} {trigger}"}
     for bucket in view.objects.buckets(view.tenant):
         if wanted in bucket.name:
             yield {"kind": "bucket", "name": bucket.name}

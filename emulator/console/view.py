@@ -118,12 +118,12 @@ class View:
         return self.call(lambda: activities(self.journal.effects(LINES), self.bench.calls, self.now()))
 
     def counts(self) -> Row:
-        """Return how many of each there are; flows are counted up to a thousand."""
+        """Return how many of each there are."""
         return dict(self.call(self._counts))
 
     def _counts(self) -> Row:
         return {
-            "flows": len(self.workflow.flows.page(self.tenant, 1000, "").items),
+            "flows": self.workflow.flows.count(self.tenant),
             "executions": self.workflow.open_executions,
             "queues": self.messages.queue_store.count(self.tenant),
             "topics": self.messages.topic_store.count(self.tenant),

@@ -5,14 +5,14 @@ Source: the return values of the ROS resource types ``ALIYUN::FC::*``, ``ALIYUN:
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 from emulator.deploy import fc_fields as fields
 from emulator.deploy.files import Files
 from emulator.deploy.functions import Scope
 from emulator.deploy.kinds import PROVIDERS
-from emulator.deploy.model import Resource, type_of
+from emulator.deploy.model import Resource, key_of, type_of
 from emulator.deploy.notation import FORM, kept, uncapitalised
 from emulator.deploy.places import Findings, LocatedValue
 from emulator.kernel.frozen import frozen, replace
@@ -87,6 +87,10 @@ class Build:
             self.scope.attributes[name] = known
         return resource
 
+    def describes(self, kind: str, identity: tuple[str, ...]) -> bool:
+        """Whether a resource was added before."""
+        return key_of(kind, identity) in self._keys
+
     def changed(self, kind: str, identity: tuple[str, ...], change: Callable[[Resource], Resource]) -> bool:
         """Change a resource that was added before; returns whether there is one."""
         for number, each in enumerate(self.resources):
@@ -151,16 +155,17 @@ class Build:
 _LONGEST_CHAIN = 100
 
 
-def in_order(wanted: Mapping[str, LocatedValue], needs: Callable[[LocatedValue], Iterable[str]]) -> list[LocatedValue]:
+def in_order(wanted: Mapping[str, LocatedValue], needs: Callable[[LocatedValue], Set[str]]) -> list[LocatedValue]:
     """Return resources so that each comes after those it *needs*; among equals the order of the file stays.
 
     One that needs itself is a problem, and so is one at the end of too long a chain.
     """
+    places = {name: place for place, name in enumerate(wanted)}
     ordered: dict[str, LocatedValue] = {}
     under_way: list[str] = []
 
     def visit(name: str) -> None:
-        if name in ordered or name not in wanted:
+        if name in ordered:
             return
         part = wanted[name]
         if name in under_way:
@@ -170,7 +175,7 @@ def in_order(wanted: Mapping[str, LocatedValue], needs: Callable[[LocatedValue],
             part.problem(f"stands at the end of a chain of more than {_LONGEST_CHAIN} references")
             return
         under_way.append(name)
-        for needed in needs(part):
+        for needed in sorted(places.keys() & needs(part), key=places.__getitem__):
             visit(needed)
         under_way.pop()
         ordered[name] = part

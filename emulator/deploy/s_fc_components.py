@@ -76,7 +76,7 @@ def _role(build: Build, part: LocatedValue, logical: str) -> str:
     principal = {"Service": [values.get("service") or "fc.aliyuncs.com"]}
     statement = {"Action": "sts:AssumeRole", "Effect": "Allow", "Principal": principal}
     trust = role_properties({"Statement": [statement], "Version": "1"}, {"description": values.get("description")})
-    if ("ram.role", (name,)) not in {(each.kind, each.identity) for each in build.resources}:
+    if not build.describes("ram.role", (name,)):
         build.add(part, "ram.role", (name,), trust, logical=logical)
         for place in part.member("policies").items():
             _policy_of_role(build, place, name, logical)
@@ -120,7 +120,7 @@ def fc(build: Build, part: LocatedValue, props: LocatedValue) -> None:
     key = ("fc.service", (name,))
     if log := fields.log_of_auto_service(place.member("logConfig").value, build.account, build.region, name):
         service["logConfig"] = log
-    if key not in {(each.kind, each.identity) for each in build.resources}:  # several modules may share a service
+    if not build.describes(*key):  # several modules may share a service
         properties = {"description": "", **build.with_role(service)}
         build.add(place, *key, properties, logical=f"{part.name}/service")
     place = props.member("function")

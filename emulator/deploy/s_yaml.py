@@ -87,7 +87,7 @@ def read_project(
     for action in () if actions_run else [action for each in commands.values() for action in each]:
         text = f"not run: {action}; localyun deploy --run-actions runs it"
         root.findings.notes.append(Problem(*action.mark, text))
-    for part in in_order(modules, lambda part: _needs(part, modules)):
+    for part in in_order(modules, lambda part: modules_in(part.value, modules) - {part.name}):
         files.built_by = [action.command for action in (*commands[""], *commands[part.name])]
         _add(build, part, variables)
     root.findings.check()
@@ -191,11 +191,6 @@ def _note_actions(place: LocatedValue) -> None:
         items = occasion.value if isinstance(occasion.value, list) else []
         if not _is_before(occasion.name) or any(not isinstance(item, dict) or "run" not in item for item in items):
             occasion.note("only commands before a deployment can be run here")
-
-
-def _needs(part: LocatedValue, modules: Mapping[str, LocatedValue]) -> list[str]:
-    named = modules_in(part.value, modules)
-    return [name for name in modules if name != part.name and name in named]
 
 
 def _add(build: Build, part: LocatedValue, variables: Variables) -> None:

@@ -8,8 +8,8 @@ Source: Resource Orchestration Service, structure of a template; Funcraft, speci
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
 
 from emulator.deploy.build import Build, Builder, in_order
 from emulator.deploy.files import Files
@@ -53,7 +53,8 @@ def read_template(root: LocatedValue, target: Target, files: Files, parameters: 
     )
     build = Build(scope=scope, files=files, findings=root.findings)
     wanted = {part.name: part for part in resources.entries() if _is_wanted(part, scope)}
-    for part in in_order(wanted, lambda part: _needs(part, wanted, build)):
+    names = _names(wanted)
+    for part in in_order(wanted, lambda part: _needs(part, names, build)):
         _add(build, part)
     outputs = _outputs(root.member("Outputs"), scope)
     root.findings.check()
@@ -135,15 +136,22 @@ def _is_wanted(part: LocatedValue, scope: Scope) -> bool:
     return condition.value is None or scope.holds(condition)
 
 
-def _needs(part: LocatedValue, wanted: Mapping[str, LocatedValue], build: Build) -> list[str]:
+class _Names(NamedTuple):
+    """What the parts of a template may name: resources, and functions within services.
+
+    ``inside`` is the service of a function by the name of both in one; ``owners`` by the function's own name too.
+    """
+
+    resources: Collection[str]
+    inside: Mapping[str, str]
+    owners: Mapping[str, str]
+
+
+def _needs(part: LocatedValue, names: _Names, build: Build) -> set[str]:
     depends = part.value.get("DependsOn") or []
     named = [str(name) for name in (depends if isinstance(depends, list) else [depends])]
-    inside = _inside(wanted)
-    owners = {member: owner for (owner, member) in inside.values()} | {
-        name: owner for name, (owner, _) in inside.items()
-    }
     for name in named:
-        if name not in wanted and name not in owners:
+        if name not in names.resources and name not in names.owners:
             report = (
                 part.member("DependsOn").note
                 if part.value.get("Type") == FLOW_TYPE
@@ -155,20 +163,22 @@ def _needs(part: LocatedValue, wanted: Mapping[str, LocatedValue], build: Build)
     if part.value.get("Type") == FLOW_TYPE:
         mentioned |= names_in_file(build, part)
     mentioned |= {name.partition("/")[0] for name in mentioned}  # service/function
-    inner = {owners[name] for name in named if name in owners}
-    inner |= {owner for name, (owner, _) in inside.items() if name in mentioned}
-    return named + [name for name in wanted if name in mentioned or (name in inner and name != part.name)]
+    inner = {names.owners[name] for name in named if name in names.owners}
+    inner |= {names.inside[name] for name in mentioned if name in names.inside}
+    return mentioned.union(named, inner - {part.name})
 
 
-def _inside(wanted: Mapping[str, LocatedValue]) -> dict[str, tuple[str, str]]:
-    """Return service and function of each function within a service by the name of both in one."""
-    return {
-        f"{name}{member}": (name, member)
+def _names(wanted: Mapping[str, LocatedValue]) -> _Names:
+    functions = [
+        (name, member)
         for name, part in wanted.items()
         if part.value.get("Type") == SERVICE_TYPE
         for member in part.value
         if member not in _RESOURCE
-    }
+    ]
+    inside = {f"{name}{member}": name for name, member in functions}
+    owners = {member: name for name, member in functions} | inside
+    return _Names(wanted, inside, owners)
 
 
 def _add(build: Build, part: LocatedValue) -> None:

@@ -263,6 +263,7 @@ class Pipeline:
         started = self._clock.monotonic()
         if request.admitted is not None:
             front, call = request.admitted
+            request.admitted = None  # the call refers to the request: a large body would stay until a collection
             call.body_arrived(self._clock.now())
             if request.arriving is None and request.body_size > LARGE_BODY:
                 return asyncio.ensure_future(self._serve_prepared(front, call, started, respond))

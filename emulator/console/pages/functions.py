@@ -149,18 +149,14 @@ def memory_of(service: str, name: str) -> int:
 
 
 def _described(function: Function) -> Row:
-    """Return triggers, an event of each, versions and aliases."""
+    """Return the first page of triggers, an event of each, versions and aliases."""
     admin, store, tenant = view().function_admin, view().functions.store, view().tenant
-    full = display_name(function.service, function.name)
-    triggers = [row for row in admin.triggers() if row["function"] == full]
+    triggers = admin.triggers_of(function.service, function.name, PAGE)
     return {
-        "triggers": triggers,
+        "triggers": [row for row, _ in triggers],
         "templates": [
-            {
-                "name": f"{row['trigger']} ({row['type']})",
-                "event": admin.trigger_event(full, row["trigger"]).decode("utf-8", "replace"),
-            }
-            for row in triggers
+            {"name": f"{row['trigger']} ({row['type']})", "event": event.decode("utf-8", "replace")}
+            for row, event in triggers
         ],
         "versions": store.versions(tenant, function.scope, limit=PAGE)[:PAGE],
         "aliases": _aliases(function),

@@ -71,7 +71,7 @@ def overview() -> str:
         "overview.html",
         tutorials=TUTORIALS,
         needs=lambda: view().call(needs, view().journal)[:_NEEDS],
-        problems=lambda: view().admin("GET", "/triggers")["problems"],
+        problems=lambda: view().call(view().function_admin.problems),
         tokens=lambda: view().call(view().workflow.waiting_for_reports, _NEEDS),
         latest=_latest,
         clock=timed,

@@ -5,7 +5,7 @@ from base64 import b64decode
 from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
-from emulator.console.view import PAGE, done, field, held, hold, marker, nonempty, paged, view
+from emulator.console.view import PAGE, done, field, held, hold, marker, nonempty, number, view
 
 blueprint = Blueprint("triggers", __name__)
 
@@ -13,21 +13,21 @@ blueprint = Blueprint("triggers", __name__)
 @blueprint.get("/triggers")
 def index() -> str:
     """List the triggers, timers with their next run, and what is left out of the functions folder's files."""
-    answer = view().admin("GET", "/triggers")
-    rows = sorted(answer["triggers"], key=lambda row: (row["function"], row["trigger"]))
+    admin, begin = view().function_admin, number("from") or 0
+    shown = view().call(admin.triggers, begin, PAGE + 1)
     coming = {
         (event["resource"], event["what"].removeprefix("timer trigger ")): event["at"]
         for event in view().clock()["next"]
         if event["what"].startswith("timer trigger ")
     }
-    shown, following = paged(rows)
+    following = begin + PAGE if len(shown) > PAGE else None
     for row in shown:
         row["next_at"] = coming.get((row["function"], row["trigger"]))
     return render_template(
         "triggers.html",
-        triggers=shown,
+        triggers=shown[:PAGE],
         following=following,
-        problems=answer["problems"],
+        problems=view().call(admin.problems),
         fired=held(request.args.get("fired", "")),
     )
 

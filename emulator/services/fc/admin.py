@@ -20,7 +20,7 @@ from emulator.services.fc.catalog.resolving import Target
 from emulator.services.fc.errors import FcError, InvalidArgument, function_not_found
 from emulator.services.fc.invoke.invoking import FunctionCall, refusal
 from emulator.services.fc.invoke.metering import amounts
-from emulator.services.fc.model import FunctionName, display_name
+from emulator.services.fc.model import FunctionName, Slice, display_name
 from emulator.services.fc.runtime.agent import debugpy_folder
 from emulator.services.fc.runtime.debugger import DebugSession
 from emulator.services.fc.runtime.model import RuntimeFailure
@@ -112,27 +112,40 @@ class FunctionAdmin:
         """Return what is wrong with files of the functions folder, each with its place."""
         return self._functions.problems
 
-    def triggers(self) -> list[dict[str, Any]]:
-        """Return every trigger: ``function``, ``trigger``, ``type``, ``qualifier``, ``enabled``, ``config`` ...
+    def triggers(self, skipped: int = 0, limit: int = -1) -> list[dict[str, Any]]:
+        """Return triggers by function and name: ``function``, ``trigger``, ``type``, ``qualifier``, ``enabled`` ...
 
-        ``waitsFor`` is why it does not work yet, empty when it does.
+        Those after the first *skipped*, up to *limit*; -1: all. ``waitsFor`` is why one does not work yet, empty when
+        it does.
         """
+        return [self._shown(each) for each in self._functions.sources.store.of_tenant(self._tenant, skipped, limit)]
+
+    def triggers_of(self, service: str, function: str, limit: int) -> list[tuple[dict[str, Any], bytes]]:
+        """Return up to *limit* triggers of a function, as `triggers` does, each with the event it would give now."""
         sources = self._functions.sources
         return [
-            {
-                "function": display_name(trigger.service, trigger.function),
-                "trigger": trigger.name,
-                "type": trigger.kind,
-                "qualifier": trigger.qualifier,
-                "enabled": trigger.enabled,
-                "waitsFor": sources.triggers.waits_for(self._tenant, trigger),
-                "config": dict(trigger.config),
-                "sourceArn": trigger.source_arn,
-                "urls": sources.urls(self._tenant, trigger),
-            }
-            for owner, trigger in sources.store.all()
-            if owner == self._tenant
+            (self._shown(each), sources.firing.event(self._tenant, each, None))
+            for each in sources.store.some(self._tenant, service, function, Slice(limit=limit))[:limit]
         ]
+
+    def triggers_named(self, containing: str, limit: int) -> list[tuple[str, str]]:
+        """Return function and name of up to *limit* triggers with *containing* in their names."""
+        found = self._functions.sources.store.named(self._tenant, containing, limit)
+        return [(display_name(service, function), name) for service, function, name in found]
+
+    def _shown(self, trigger: Trigger) -> dict[str, Any]:
+        sources = self._functions.sources
+        return {
+            "function": display_name(trigger.service, trigger.function),
+            "trigger": trigger.name,
+            "type": trigger.kind,
+            "qualifier": trigger.qualifier,
+            "enabled": trigger.enabled,
+            "waitsFor": sources.triggers.waits_for(self._tenant, trigger),
+            "config": dict(trigger.config),
+            "sourceArn": trigger.source_arn,
+            "urls": sources.urls(self._tenant, trigger),
+        }
 
     def trigger_event(self, function: str, trigger: str, payload: str | None = None) -> bytes:
         """Return the event that a trigger of ``service/function`` would give its function now; see `fire_trigger`.

@@ -220,8 +220,7 @@ class FunctionCompute:
     def _take(self, snapshot: Snapshot) -> None:
         self.resolver.unusable = dict(snapshot.unusable)
         now = self._clock.now()
-        self._loader.apply(snapshot, now)
-        loaded = self.store.loaded(self.tenant).functions.values()
+        loaded = self._loader.apply(snapshot, now)
         places = {(file.service, file.name): file.places for file in snapshot.functions if not file.version}
         self.sources.follow_folder(self.tenant, loaded, places, now)
 

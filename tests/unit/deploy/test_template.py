@@ -1,14 +1,17 @@
 """Templates -> resources."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from emulator.deploy.files import Files
 from emulator.deploy.model import FileProblems, Target, has_token
 from emulator.deploy.places import Findings, whole
+from emulator.deploy.template import read_template
 from tests.unit.deploy.anything import refusals_of, replaced, values_of
 
 ROS = (Path(__file__).parent / "ros.yml").read_text(encoding="utf-8")
@@ -362,3 +365,28 @@ def test_template_with_something_else_somewhere_is_read_or_refused_with_lines(tm
     refused = refusals_of(changed, WORLD, tmp_path_factory.getbasetemp())
 
     assert all(problem.line >= 1 for problem in refused)
+
+
+def test_reading_a_template_costs_the_same_for_each_resource():
+    """Steps of the interpreter's functions, for five times the resources: no more than five times as many."""
+
+    def steps(number):
+        queue = {"Type": "ALIYUN::MNS::Queue"}
+        resources = {f"Q{n}": queue | {"Properties": {"QueueName": f"q{n}"}} for n in range(number)}
+        root = whole(json.dumps({"ROSTemplateFormatVersion": "2015-09-01", "Resources": resources}), Findings())
+        count = 0
+
+        def count_one(*_):
+            nonlocal count
+            count += 1
+
+        sys.setprofile(count_one)
+        try:
+            read_template(root, WORLD, Files(Path()), {})
+        finally:
+            sys.setprofile(None)
+        return count
+
+    few, many = steps(40), steps(200)
+
+    assert many <= 5.1 * few

@@ -2,6 +2,7 @@
 
 import asyncio
 import concurrent.futures
+import gc
 import json
 
 import pytest
@@ -17,6 +18,7 @@ from emulator.kernel.clock import VirtualClock
 from emulator.kernel.ids import CountingIds
 from emulator.storage.database import Database
 from emulator.wire.operation import Actions, Operation
+from emulator.wire.request import OperationRequest
 from emulator.wire.rpc import PopError, RpcFront
 
 KEY = AccessKey(
@@ -108,6 +110,33 @@ async def test_the_answer_leaves_only_after_the_commit():
     await database.committed()
 
     assert order == ["returned", "committed", 200]
+
+
+async def test_a_large_body_is_free_once_its_request_has_been_answered():
+    """No cycle keeps it until the next garbage collection, which may be minutes away."""
+    pipeline, _ = pipeline_with({"Echo": lambda service, call: {}})
+    gc.collect()
+    gc.disable()
+
+    try:
+        headers = Headers([("Host", "127.0.0.1")])
+        request = Request("POST", f"/?Action=Echo&Version=2019-03-15{SIGNED}", headers)
+        request.admitted = (
+            RpcFront("fnf", "2019-03-15", actions({}), None, CountingIds()),
+            OperationRequest(request, 0),
+        )
+        request.body = bytes(1 << 24)
+        future = pipeline.serve(request, lambda response: None)
+        del request
+        if future is not None:
+            await asyncio.wait([future])
+            del future
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+        assert not [each for each in gc.get_objects() if isinstance(each, Request)]
+    finally:
+        gc.enable()
 
 
 class Wire:

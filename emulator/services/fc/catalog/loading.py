@@ -64,8 +64,11 @@ class Loader:
         ]
         return [*self.snapshot.warnings, *dangling]
 
-    def apply(self, snapshot: Snapshot, now: Millis) -> None:
-        """Change the store to what *snapshot* holds; instances of changed functions retire after the commit."""
+    def apply(self, snapshot: Snapshot, now: Millis) -> list[Function]:
+        """Change the store to what *snapshot* holds and return the folder's functions, all versions.
+
+        Instances of changed functions retire after the commit.
+        """
         self.snapshot = snapshot
         step = _Step(self._store, self._ids, self._tenant, self._store.loaded(self._tenant), now)
         for service in snapshot.services:
@@ -88,6 +91,7 @@ class Loader:
             if problem not in self._logged:
                 _log.warning("functions folder: %s", problem)
         self._logged = frozenset(problems)
+        return step.taken
 
 
 class _Step:
@@ -103,6 +107,7 @@ class _Step:
         self._versions = dict(loaded.versions)
         self._aliases = dict(loaded.aliases)
         self.retired: set[str] = set()
+        self.taken: list[Function] = []
 
     def service(self, file: FileService) -> None:
         old = self._services.pop(file.name, None) or self._store.service(self._tenant, file.name)
@@ -149,12 +154,12 @@ class _Step:
             self._write_version(new.scope, file.version, None, [new], file.folder)
             if head is not None and head.last_version < file.version:  # the head remembers the highest number
                 self._store.put_function(self._tenant, replace(head, last_version=file.version))
-        if new == old:
-            return
-        if old is not None:
-            new = new.updated(self._now)
-            self.retired.add(family(self._tenant, *key))
-        self._store.put_function(self._tenant, new)
+        if new != old:
+            if old is not None:
+                new = new.updated(self._now)
+                self.retired.add(family(self._tenant, *key))
+            self._store.put_function(self._tenant, new)
+        self.taken.append(new)
 
     def version(self, service: FileService, number: int, names: list[str]) -> None:
         """Write a version of a service, which froze the functions *names*."""

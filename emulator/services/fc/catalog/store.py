@@ -1,6 +1,7 @@
 """The tables of services, functions, versions, aliases and tags. Each operation is one probe or a short range."""
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -47,8 +48,17 @@ _OWNER = ("account", "region")
 _VALUES = Held(COLUMNS.reader(ANYTHING).write or str, parse_values)
 
 
+_CONFIGURATIONS = 256
+
+
 def _settings(kind: Callable[..., ServiceConfig | FunctionConfig]) -> Held:
-    return Held(config_json, lambda text: kind(**parse_values(text)))
+    """Return how a configuration is kept. Many functions have the same one: equal texts are read once."""
+
+    @lru_cache(maxsize=_CONFIGURATIONS)
+    def read(text: str) -> ServiceConfig | FunctionConfig:
+        return kind(**parse_values(text))
+
+    return Held(config_json, read)
 
 
 _SERVICES = Rows(

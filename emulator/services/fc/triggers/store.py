@@ -59,6 +59,20 @@ class TriggerStore(CountingStore):
         """Return every trigger."""
         return self._owned("ORDER BY service, function, name")
 
+    def of_tenant(self, tenant: Tenant, skipped: int, limit: int) -> list[Trigger]:
+        """Return up to *limit* triggers of a tenant by function and name after the first *skipped*; -1: all."""
+        where = "account = ? AND region = ? ORDER BY service, function, name LIMIT ? OFFSET ?"
+        return self._all(_TRIGGERS, where, (*tenant, limit, skipped))
+
+    def named(self, tenant: Tenant, containing: str, limit: int) -> list[tuple[str, str, str]]:
+        """Return service, function and name of up to *limit* triggers with *containing* in their names."""
+        rows = self._database.read(
+            "SELECT service, function, name FROM fc_triggers WHERE account = ? AND region = ?"
+            " AND instr(lower(name), ?) ORDER BY service, function, name LIMIT ?",
+            (*tenant, containing.lower(), limit),
+        )
+        return rows.fetchall()
+
     def put(self, tenant: Tenant, trigger: Trigger) -> None:
         """Write a trigger, new or not."""
         self._put(_TRIGGERS, trigger, *tenant)

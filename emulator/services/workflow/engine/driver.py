@@ -77,7 +77,7 @@ class Driver:
         self._outside = outside
         self._bounds = bounds
         self._calls = Calls(outside.perform, self.post, timers.turns)
-        self._effects = Effects(database, store, self._calls, outside)
+        self._effects = Effects(database, store, self._calls, outside, clock, timers.turns)
         self._queue: OrderedDict[ExecutionId, list[Arrival | Resumed]] = OrderedDict()
         self._hot: OrderedDict[ExecutionId, Run] = OrderedDict()
         self._loading: dict[ExecutionId, list[Arrival | Resumed]] = {}

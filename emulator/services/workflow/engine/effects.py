@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Protocol
 
+from emulator.kernel.clock import Clock
 from emulator.kernel.tracing import shared_context
+from emulator.kernel.turnstile import Turnstile
 from emulator.services.workflow.engine.calls import Calls
 from emulator.services.workflow.engine.language import CallService, Result
 from emulator.services.workflow.engine.run import Run, key_of
@@ -19,8 +21,10 @@ from emulator.storage.database import Database
 _log = logging.getLogger(__name__)
 
 EFFECTS_AT_ONCE = 16
+EFFECTS_S = 0.008
 """What follows from committed slices is done so much at a time, with other work of the loop in between: a child that is
-started or stopped takes a third of a millisecond, and a family can have ten thousand."""
+started or stopped takes a third of a millisecond, and a family can have ten thousand; one that has a hundred children
+itself takes several. While order is fixed it does not depend on the time."""
 
 
 class Outside(Protocol):
@@ -50,9 +54,13 @@ class Outside(Protocol):
 class Effects:
     """Does what follows, in the order of the slices; ``ended`` counts the executions that have ended, by status."""
 
-    def __init__(self, database: Database, store: EngineStore, calls: Calls, outside: Outside) -> None:
+    def __init__(
+        self, database: Database, store: EngineStore, calls: Calls, outside: Outside, clock: Clock, order: Turnstile
+    ) -> None:
         self._database = database
         self._store = store
+        self._clock = clock
+        self._order = order
         self._calls = calls
         self._outside = outside
         self._waiting: deque[tuple[bool, Callable[[], None]]] = deque()
@@ -107,6 +115,7 @@ class Effects:
 
     def _act_on_some(self) -> None:
         self._acting = False
+        end = self._clock.monotonic() + EFFECTS_S
         for _ in range(min(EFFECTS_AT_ONCE, len(self._waiting))):
             writes, effect = self._waiting[0]
             if writes and not self._database.is_writable(self._act_on_some):
@@ -117,6 +126,8 @@ class Effects:
                 effect()
             except Exception:
                 _log.exception("what follows from a slice of executions failed")
+            if not self._order.active and self._clock.monotonic() >= end:
+                break
         self._act_soon()
 
     def _stop_orphan(self, run: Run, call: CallService) -> None:

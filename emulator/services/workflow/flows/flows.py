@@ -103,6 +103,10 @@ class Flows:
         rows = self._store.page(tenant, marker, limit + 1, resource_group)
         return cut(rows, limit, lambda record: record.name)
 
+    def count(self, tenant: Tenant) -> int:
+        """Return how many flows there are."""
+        return self._store.count(tenant)
+
     async def needs_description(self, definition: str) -> bool:
         """Whether a flow of the language of *definition* must have a description.
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from emulator.services.fc.catalog import store
 from tests.waiting import until
 
 SHOP = {
@@ -382,3 +383,20 @@ async def test_logs_are_found_by_name(open_site, tmp_path):
         assert everything == [b"shop/Order: hello log\n"]
         with pytest.raises(FcError, match=r"^FunctionNotFound:"):
             site.admin.logs("shop/None", 5, follow=False)
+
+
+async def test_a_look_at_the_folder_reads_each_function_once_and_equal_configurations_once(
+    open_site, tmp_path, monkeypatch
+):
+    """Whatever a thousand functions share, such as having no function.yml, costs as much as for one."""
+    folder = write(tmp_path / "functions", {f"f{number}/index.py": "same" for number in range(30)})
+    async with open_site(folder) as site:
+        selected, texts = [], []
+        read, parse = site.database.read, store.parse_values
+        monkeypatch.setattr(site.database, "read", lambda sql, *given: (selected.append(sql), read(sql, *given))[1])
+        monkeypatch.setattr(store, "parse_values", lambda text: (texts.append(text), parse(text))[1])
+
+        await site.fc.resume()
+
+        assert len([sql for sql in selected if "code_checksum" in sql and "folder <> ''" in sql]) == 1
+        assert len(texts) <= 2

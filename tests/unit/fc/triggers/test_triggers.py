@@ -270,3 +270,23 @@ async def test_the_first_time_of_a_process_is_busy_until_it_is_counted(site, mon
     await asyncio.wait_for(armed.wait(), 30)
     stop()
     assert [trigger.name for trigger, _ in timers.upcoming()] == ["t"]
+
+
+async def test_a_page_of_triggers_costs_what_is_on_it(site, monkeypatch):
+    """However many there are: neither a page of the console nor a function's own reads all of them."""
+    await site.make_function()
+    for number in range(30):
+        await make_trigger(site, triggerName=f"t{number:02}")
+    asked = []
+    monkeypatch.setattr(
+        site.fc.sources.triggers, "waits_for", lambda tenant, trigger: (asked.append(trigger.name), "")[1]
+    )
+
+    page = site.admin.triggers(5, 10)
+    own = site.admin.triggers_of("shop", "order", 4)
+
+    assert [row["trigger"] for row in page] == [f"t{number:02}" for number in range(5, 15)]
+    assert [row["trigger"] for row, _ in own] == ["t00", "t01", "t02", "t03"]
+    assert all(b"triggerTime" in event for _, event in own)
+    assert len(asked) == 14
+    assert site.admin.triggers_named("T1", 3) == [("shop/order", "t10"), ("shop/order", "t11"), ("shop/order", "t12")]

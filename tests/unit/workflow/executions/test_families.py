@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 
+from emulator.services.workflow.engine import effects
 from emulator.services.workflow.engine.effects import EFFECTS_AT_ONCE
 from emulator.services.workflow.executions.effects import Effects
 from emulator.services.workflow.executions.executions import Executions
@@ -85,6 +86,22 @@ async def test_a_family_is_started_and_stopped_in_pieces(workflow, per_turn):
             assert max(count for (_, name), count in per_turn.items() if name == kind) <= EFFECTS_AT_ONCE
         listed = await bench.call("ListExecutions", FlowName="family")
         assert {each["Status"] for each in listed["Executions"]} == {"Stopped"}
+
+
+async def test_what_takes_long_ends_the_turn(workflow, per_turn, monkeypatch):
+    """The end of an execution that has a hundred children takes milliseconds; sixteen of them would hold the loop."""
+    monkeypatch.setattr(effects, "EFFECTS_S", 0)
+    async with workflow() as bench:
+        await bench.call("CreateFlow", Name="family", Definition=family(), Description="", Type="FDL")
+        per_turn.watch()
+        await bench.call("StartExecution", FlowName="family", ExecutionName="root", Input='{"depth": 0}')
+        await bench.settle()
+
+        await bench.call("StopExecution", FlowName="family", ExecutionName="root")
+        await bench.settle()
+
+        stops = [count for (_, name), count in per_turn.items() if name == "stop"]
+        assert (sum(stops), max(stops)) == (1 + CHILDREN + CHILDREN**2, 1)
 
 
 async def stop_family(bench):
