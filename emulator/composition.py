@@ -328,6 +328,7 @@ class Composition:
         """Return how many of each kind every account has in every region where it has some."""
         return {
             "functions": self._functions.store.tenants(),
+            "triggers": self._functions.sources.store.tenants(),
             "queues": self._messages.queue_store.tenants(),
             "topics": self._messages.topic_store.tenants(),
             "flows": self._workflow.flows.tenants(),

@@ -64,7 +64,8 @@ def _call_later(arguments: Namespace, settings: Settings, event: bytes) -> int:
     if arguments.debug:
         raise WrongUsage(_("--async and --debug cannot be combined"))
     client = connect(settings)
-    content = {"function": arguments.function, "event": b64encode(event).decode("ascii")}
+    encoded = b64encode(event).decode("ascii")
+    content = {"function": arguments.function, "event": encoded, "region": client.keys.region}
     request_id = ""
     for step in client.admin_steps("call-later", content):
         if "Code" in step:
@@ -186,7 +187,8 @@ def call_debugged(arguments: Namespace, settings: Settings, event: bytes) -> Cal
         "wait": arguments.wait,
         "port": arguments.debug_port,
     }
-    for step in connect(settings).admin_steps("debug", content):
+    client = connect(settings)
+    for step in client.admin_steps("debug", content | {"region": client.keys.region}):
         if "debugger" in step:
             _introduce(arguments.function, step["debugger"], waits=arguments.wait)
         elif "Code" in step:
@@ -241,14 +243,14 @@ def launch_configuration(function: str, debugger: Mapping[str, Any]) -> dict[str
 def list_triggers(arguments: Namespace, settings: Settings) -> int:
     """List the triggers of all functions."""
     client = connect(settings)
-    answer = client.admin("GET", "triggers")
+    answer = client.admin("GET", "triggers", region=client.keys.region)
     names = ("function", "trigger", "type", "qualifier")
     rows = [(*(row[name] for name in names), _state(row), _about(row)) for row in answer["triggers"]]
     headings = ("function", "trigger", "type", "qualifier", "state", "what it listens to")
     show_rows(arguments, headings, rows, answer["triggers"])
     for problem in answer.get("problems", []):
         complain(problem)
-    say_what_is_elsewhere(arguments, client, "functions")
+    say_what_is_elsewhere(arguments, client, "triggers")
     return DONE
 
 
@@ -260,12 +262,13 @@ def _state(row: dict[str, Any]) -> str:
 
 def fire(arguments: Namespace, settings: Settings) -> int:
     """Call the trigger's function and print what it returns; the exit code is 1 when the function failed."""
-    content: dict[str, Any] = {"function": arguments.function, "trigger": arguments.trigger}
+    client = connect(settings)
+    content = {"function": arguments.function, "trigger": arguments.trigger, "region": client.keys.region}
     if arguments.payload is not None:
         content["payload"] = arguments.payload
     if arguments.event_file is not None:
         content["event"] = b2a_base64(read_event(arguments.event_file), newline=False).decode("ascii")
-    fired = connect(settings).admin("POST", "fire-trigger", content)
+    fired = client.admin("POST", "fire-trigger", content)
     body = a2b_base64(fired["body"])
     if wants_json(arguments):
         say_json({**fired, "body": body.decode("utf-8", "replace")})

@@ -16,6 +16,7 @@ from emulator.deploy.kinds import GROUPS, PROVIDERS
 from emulator.deploy.model import Resource, key_of, type_of
 from emulator.deploy.provider import BESIDE, LATEST, Identity
 from emulator.kernel.frozen import frozen, replace
+from emulator.kernel.identity import default_resource_group
 from emulator.wire.yaml import stays_text
 
 _OPEN, _CLOSE = "\ue010", "\ue011"
@@ -90,6 +91,8 @@ def portable(resources: Sequence[Resource], account: str, region: str) -> Portab
     chosen = []
     for each in kept:
         properties = _without_secrets(each, variables)
+        if properties.get("resourceGroupId") == default_resource_group(account):
+            del properties["resourceGroupId"]  # every account has one of its own
         chosen.append(replace(each, properties=changed(properties, local)))
         if each.package is not None:
             notes.extend(_suspicious(each))

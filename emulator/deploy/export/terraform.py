@@ -53,7 +53,7 @@ _FUNCTION_3 = _words(
     "cpu custom_container_config custom_dns custom_runtime_config description disk_size environment_variables"
     " gpu_config handler instance_concurrency instance_lifecycle_config internet_access layers log_config"
     " memory_size nas_config oss_mount_config role runtime timeout vpc_config idle_timeout instance_isolation_mode"
-    " session_affinity session_affinity_config"
+    " session_affinity session_affinity_config resource_group_id"
 )
 _FUNCTION_2 = _words(
     "description handler memory_size runtime timeout environment_variables initializer initialization_timeout"

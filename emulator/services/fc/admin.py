@@ -1,6 +1,7 @@
 """What the emulator's own pages and commands ask of Function Compute: logs, triggers, debugging, downloads, metrics.
 
-The cloud has nothing like it. Everything concerns the installation's own tenant; results are in JSON's terms.
+The cloud has nothing like it. Everything concerns the installation's own account, in its region unless another one is
+asked for; results are in JSON's terms.
 """
 
 import json
@@ -11,6 +12,7 @@ from typing import Any
 
 from emulator.http.message import Response
 from emulator.kernel.clock import Clock
+from emulator.kernel.identity import Region, Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.metering import Amount
 from emulator.kernel.metrics import Family, Sample, gauge, labelled
@@ -32,17 +34,24 @@ from emulator.wire.request import OperationRequest
 from emulator.wire.schema.kinds import BINARY, COUNT, FLAG, Whole, argument
 
 _LAST_PORT = 65_535
+_REGION = argument("region", about="The region; empty for the installation's.", default="")
 
 
 class FunctionAdmin:
-    """The admin operations of Function Compute. *pool* runs the instances."""
+    """The admin operations of Function Compute. *pool* runs the instances; an empty *region* is the installation's."""
 
-    def __init__(self, functions: FunctionCompute, clock: Clock, ids: Ids, pool: InstancePool) -> None:
+    def __init__(
+        self, functions: FunctionCompute, clock: Clock, ids: Ids, pool: InstancePool, region: str = ""
+    ) -> None:
         self._functions = functions
-        self._tenant = functions.tenant
+        self._tenant = Tenant(functions.tenant.account, Region(region)) if region else functions.tenant
         self._clock = clock
         self._ids = ids
         self._pool = pool
+
+    def of_region(self, region: str) -> "FunctionAdmin":
+        """Return the same for what the account has in *region*; an empty one is the installation's."""
+        return FunctionAdmin(self._functions, self._clock, self._ids, self._pool, region)
 
     def names(self) -> list[str]:
         """Return the names of all functions, ``service/function`` or ``function``."""
@@ -321,10 +330,11 @@ def logs(admin: FunctionAdmin, call: OperationRequest) -> Response:
     return Response(200, admin.logs(**call.arguments), [("Content-Type", "text/plain; charset=utf-8")])
 
 
-@operation("triggers", "GET /triggers")
+@operation("triggers", "GET /triggers", _REGION)
 def triggers(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any]:
     """The triggers of all functions; what the functions folder's files say that is left out or ignored."""
-    return {"triggers": admin.triggers(), "problems": admin.problems()}
+    there, _ = _there(admin, call)
+    return {"triggers": there.triggers(), "problems": admin.problems()}
 
 
 @operation(
@@ -332,10 +342,12 @@ def triggers(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any]:
     "GET /sessions",
     argument("function", about="``service/function`` or ``function``; empty for all functions.", default=""),
     argument("limit", Whole(0, 1000), "How many, the latest first.", default=100),
+    _REGION,
 )
 def sessions(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any]:
     """The latest sessions of functions with the instances they are bound to; times in milliseconds."""
-    return {"sessions": admin.sessions(**call.arguments)}
+    there, arguments = _there(admin, call)
+    return {"sessions": there.sessions(**arguments)}
 
 
 @operation(
@@ -344,13 +356,15 @@ def sessions(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any]:
     argument("function", about="``service/function`` or ``function``."),
     argument("trigger", about="The trigger's name."),
     argument("payload", about="What its source brings, instead of an example.", default=None),
+    _REGION,
 )
 def trigger_event(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any]:
     """The event that a trigger would give its function now.
 
     Raises: TriggerNotFound.
     """
-    return {"event": admin.trigger_event(**call.arguments).decode("utf-8", "replace")}
+    there, arguments = _there(admin, call)
+    return {"event": there.trigger_event(**arguments).decode("utf-8", "replace")}
 
 
 @operation(
@@ -360,13 +374,15 @@ def trigger_event(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any
     argument("trigger", about="The trigger's name."),
     argument("payload", about="The payload of a timer trigger instead of its own.", default=None),
     argument("event", BINARY, "The whole event instead of the one the trigger makes.", default=None),
+    _REGION,
 )
 async def fire_trigger(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any]:
     """Call a trigger's function now and answer the result; ``body`` is base64.
 
     Raises: FcError when there is no such trigger or its function cannot be called.
     """
-    return await admin.fire_trigger(**call.arguments)
+    there, arguments = _there(admin, call)
+    return await there.fire_trigger(**arguments)
 
 
 @operation(
@@ -374,10 +390,12 @@ async def fire_trigger(admin: FunctionAdmin, call: OperationRequest) -> dict[str
     "POST /call-later",
     argument("function", about="``service.qualifier/function``."),
     argument("event", BINARY, "The event of the call.", default=b""),
+    _REGION,
 )
 def call_later(admin: FunctionAdmin, call: OperationRequest) -> Response:
     """Queue a call; the answer is a line of JSON with its id, and one with its end and what its destination got."""
-    return Response(200, _lines(admin.call_later(**call.arguments)), [("Content-Type", "application/x-ndjson")])
+    there, arguments = _there(admin, call)
+    return Response(200, _lines(there.call_later(**arguments)), [("Content-Type", "application/x-ndjson")])
 
 
 @operation(
@@ -387,13 +405,21 @@ def call_later(admin: FunctionAdmin, call: OperationRequest) -> Response:
     argument("event", BINARY, "The event of the call.", default=b""),
     argument("wait", FLAG, "Wait for the debugger before the call begins."),
     argument("port", Whole(0, _LAST_PORT), "Where the debugger listens; 0 for any free port."),
+    _REGION,
 )
 def debug(admin: FunctionAdmin, call: OperationRequest) -> Response:
     """Call a function with a debugger in it; the answer is a line of JSON for each step, closing it ends the call.
 
     Raises: FcError when there is no such function or it cannot be debugged.
     """
-    return Response(200, _lines(admin.debug(**call.arguments)), [("Content-Type", "application/x-ndjson")])
+    there, arguments = _there(admin, call)
+    return Response(200, _lines(there.debug(**arguments)), [("Content-Type", "application/x-ndjson")])
+
+
+def _there(admin: FunctionAdmin, call: OperationRequest) -> tuple[FunctionAdmin, dict[str, Any]]:
+    """Return what serves the region that was asked for, and the other arguments."""
+    arguments = dict(call.arguments)
+    return admin.of_region(arguments.pop("region")), arguments
 
 
 async def _lines(steps: AsyncIterator[dict[str, Any]]) -> AsyncIterator[bytes]:

@@ -16,6 +16,7 @@ from emulator.deploy.model import FileProblems, Resource
 from emulator.deploy.notation import members, written_members
 from emulator.deploy.places import Findings, LocatedValue, whole
 from emulator.deploy.planner import read
+from emulator.kernel.identity import default_resource_group
 from emulator.services.mns.queues.model import QUEUE
 from tests.unit.deploy.conftest import WORLD
 
@@ -98,6 +99,22 @@ def test_no_format_writes_a_secret_or_the_account(write, tmp_path):
     assert "pa$$" not in done.text
     assert WORLD.account not in done.text
     assert "API_DB_PASSWORD" in done.text.upper()
+
+
+@pytest.mark.parametrize("write", [s_yaml.write, template.write, terraform.write], ids=["s", "ros", "terraform"])
+def test_the_default_resource_group_of_the_account_is_not_written(write, tmp_path):
+    """Another account has another one; what was chosen is written in every format."""
+    default = default_resource_group(WORLD.account)
+    given = [
+        a_resource("fc3.function", "usual", runtime="python3.12", handler="i.h", resourceGroupId=default),
+        a_resource("fc3.function", "chosen", runtime="python3.12", handler="i.h", resourceGroupId="rg-mine"),
+    ]
+
+    done = write(a_job(tmp_path, given))
+
+    assert default not in done.text
+    assert done.text.count("rg-mine") == 1
+    assert not done.notes
 
 
 def test_places_stand_for_the_account_and_the_region_of_resource_names():

@@ -50,6 +50,11 @@ class TriggerStore(CountingStore):
             _TRIGGERS, f"account = ? AND region = ? AND (folder <> '' OR NOT EXISTS ({_FUNCTION}))", tenant
         )
 
+    def tenants(self) -> dict[Tenant, int]:
+        """Return how many triggers each account has in each region where it has some."""
+        rows = self._database.read("SELECT account, region, count(*) FROM fc_triggers GROUP BY account, region")
+        return {Tenant(account, region): number for account, region, number in rows}
+
     def labels(self) -> list[tuple[Tenant, str]]:
         """Return the labels of all HTTP triggers."""
         rows = self._database.read("SELECT account, region, label FROM fc_triggers WHERE kind = 'http'")

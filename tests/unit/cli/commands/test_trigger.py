@@ -18,6 +18,26 @@ triggers:
 """
 
 
+FAR = """
+edition: 3.0.0
+name: far
+access: default
+resources:
+  away:
+    component: fc3
+    props:
+      region: cn-beijing
+      functionName: away
+      runtime: python3.12
+      handler: index.handler
+      code: ./code
+      triggers:
+        - triggerName: tick
+          triggerType: timer
+          triggerConfig: {cronExpression: "0 0 4 * * *", enable: false}
+"""
+
+
 @pytest.fixture
 def running(program):
     """A started emulator with one function that has triggers."""
@@ -48,3 +68,26 @@ def test_triggers_are_listed_and_fired(running):
     assert "TriggerNotFound" in missing.stderr
     assert json.loads(whole.stdout)["body"] == "whole"
     assert running.run("trigger", "fire", "shop/Clean", "web", "--event-file", "nowhere").returncode == 1
+
+
+def test_triggers_of_other_regions_are_counted_behind_the_list(running):
+    """By the number of triggers, not of the functions that have them; LOCALYUN_REGION shows and fires them."""
+    (running.folder / "code").mkdir()
+    (running.folder / "code" / "index.py").write_text(CODE)
+    (running.folder / "s.yaml").write_text(FAR)
+    deployed = running.run("deploy", LOCALYUN_REGION="cn-beijing")
+
+    home = running.run("trigger", "list")
+    far = running.run("trigger", "list", LOCALYUN_REGION="cn-beijing")
+    fired = running.run("trigger", "fire", "away", "tick", LOCALYUN_REGION="cn-beijing")
+    missing = running.run("trigger", "fire", "away", "tick")
+    later = running.run("invoke", "away", "--async", "--event", '{"payload": "x"}', LOCALYUN_REGION="cn-beijing")
+
+    assert deployed.returncode == 0, deployed.stderr
+    assert "away" not in home.stdout
+    assert "these are of cn-hangzhou; there are more in cn-beijing (1): LOCALYUN_REGION=cn-beijing" in home.stderr
+    assert "tick" in far.stdout
+    assert "shop/Clean" not in far.stdout
+    assert "there are more in cn-hangzhou (2)" in far.stderr
+    assert (fired.returncode, missing.returncode) == (0, 1)
+    assert "Succeeded" in later.stderr

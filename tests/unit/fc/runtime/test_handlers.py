@@ -348,19 +348,44 @@ async def test_a_missing_module_that_is_required_says_how_to_install_it(function
 
     required, place = line.partition("#")[0].strip(), image.code_dir
     assert json.loads(result.body)["stackTrace"][-1] == (
-        f"requirements.txt names {required}, which is not installed: "
-        f"pip install -r '{place}/requirements.txt' -t '{place}'"
+        f"requirements.txt names {required}, not installed here: pip install -r '{place}/requirements.txt' -t '{place}'"
+    )
+
+
+async def test_a_missing_module_of_another_name_says_which_packages_are_not_installed(functions):
+    """Pillow brings PIL: a name says little, but what is installed can be looked up, markers and options aside."""
+    image = functions.image("import not_there")
+    (image.code_dir / "requirements.txt").write_text(
+        "-r more.txt\nPillow-like>=3\npytest\nwinonly; os_name == 'nt'\nb\n"
+    )
+
+    result = (await functions.calls(image, b""))[0]
+
+    assert json.loads(result.body)["stackTrace"][-1].startswith(
+        "requirements.txt names Pillow-like>=3, b, not installed here: pip install -r "
     )
 
 
 async def test_a_missing_module_that_is_not_required_says_nothing_of_it(functions):
-    """Another package of requirements.txt is no reason."""
+    """A package that is installed is no reason."""
     image = functions.image("import not_there")
-    (image.code_dir / "requirements.txt").write_text("there\n")
+    (image.code_dir / "requirements.txt").write_text("pytest\n")
 
     result = (await functions.calls(image, b""))[0]
 
     assert "requirements" not in result.body.decode()
+
+
+async def test_an_import_during_a_call_says_in_the_log_what_to_install(functions):
+    """The caller gets what the cloud answers; the log is the emulator's own."""
+    image = functions.image("def handler(event, context):\n    import not_there\n")
+    (image.code_dir / "requirements.txt").write_text("not-there\n")
+
+    result = (await functions.calls(image, b""))[0]
+
+    assert json.loads(result.body)["errorType"] == "ModuleNotFoundError"
+    assert "requirements" not in result.body.decode()
+    assert b"requirements.txt names not-there, not installed here: pip install -r" in result.log
 
 
 async def test_bytecode_of_the_same_second_is_not_run_in_place_of_an_edit(functions):

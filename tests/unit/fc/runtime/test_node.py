@@ -706,6 +706,24 @@ async def test_modules_of_the_platform_come_from_a_folder_of_the_user(functions,
 
 
 @needs_node
+async def test_a_package_that_is_required_and_not_there_is_named_with_what_installs_it(functions):
+    """In the answer when the code does not load, in the log when a call requires it; others say nothing of it."""
+    at_once = image(functions, "require('@far/there/part');")
+    later = image(functions, "exports.handler = async () => { require('@far/there'); };")
+    unnamed = image(functions, "require('unnamed');")
+    for each in (at_once, later, unnamed):
+        (each.code_dir / "package.json").write_text('{"dependencies": {"@far/there": "^1.0.0"}}')
+
+    first, second, third = [(await functions.calls(each, b""))[0] for each in (at_once, later, unnamed)]
+
+    hint = "package.json names @far/there, not installed here: npm install --prefix "
+    assert json.loads(first.body)["stackTrace"][-1] == f"{hint}'{at_once.code_dir}'"
+    assert hint not in second.body.decode()
+    assert f"[warn] {hint}'{later.code_dir}'" in second.log.decode()
+    assert "package.json" not in third.body.decode()
+
+
+@needs_node
 @pytest.mark.parametrize(("runtime", "ends"), [("nodejs6", True), ("nodejs8", False)])
 async def test_an_error_that_is_thrown_ends_the_oldest_runtimes(functions, runtime, ends):
     """The caller sees that the process has gone, the log why; a callback's error is as ever."""

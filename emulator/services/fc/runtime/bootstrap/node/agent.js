@@ -11,7 +11,7 @@ const inspector = require('inspector');
 
 const { contextOf } = require('./context');
 const { FrameBuffer, encode } = require('./frames');
-const { Handlers } = require('./handlers');
+const { Handlers, missingPackage } = require('./handlers');
 const { Answer, requestOf } = require('./http');
 const { Logs } = require('./logs');
 const { Handled, LoadFailure, describe, describeUncaught, toBody } = require('./results');
@@ -135,6 +135,10 @@ class Agent {
     const described = description(failure, this.modern);
     const cause = failure instanceof Handled ? failure.reason : failure instanceof LoadFailure ? failure.cause : failure;
     this.logs.line(call.rid, 'error', (cause && cause.stack) || described.errorMessage);
+    const hint = failure instanceof LoadFailure ? '' : missingPackage(cause, this.boot.code_dir);
+    if (hint) {
+      this.logs.line(call.rid, 'warn', hint);
+    }
     const handled = failure instanceof Handled;
     if (this.boot.ends_on_errors && !handled && !(failure instanceof LoadFailure)) {
       exit(1);

@@ -57,7 +57,7 @@ class Handlers {
     try {
       return await load(file);
     } catch (error) {
-      throw asLoadFailure(error);
+      throw asLoadFailure(error, this.folder);
     }
   }
 }
@@ -83,18 +83,45 @@ function load(file) {
   }
 }
 
-function asLoadFailure(error) {
+function asLoadFailure(error, folder) {
   if (error instanceof SyntaxError) {
     return new LoadFailure('UserCodeSyntaxError', error.message, error);
   }
-  if (error && (error.code === 'MODULE_NOT_FOUND' || error.code === 'ERR_MODULE_NOT_FOUND')) {
-    const missing = /^Cannot find (?:module|package) '((?:@[^'/]+\/)?[^'/]+)/.exec(error.message);
-    if (missing && PLATFORM_MODULES.has(missing[1])) {
-      error.stack += `\nThe cloud's Node.js runtimes bring ${missing[1]}; here: npm install --prefix ${FOLDER} ${missing[1]}`;
+  if (isMissing(error)) {
+    const hint = missingPackage(error, folder);
+    if (hint) {
+      error.stack += `\n${hint}`;
     }
     return new LoadFailure('ImportModuleError', error.message, error);
   }
   return error;
 }
 
-module.exports = { Handlers };
+function isMissing(error) {
+  return Boolean(error) && (error.code === 'MODULE_NOT_FOUND' || error.code === 'ERR_MODULE_NOT_FOUND');
+}
+
+/** Return how to install what the code in *folder* did not find; empty when nothing is known of it. */
+function missingPackage(error, folder) {
+  const missing = isMissing(error) && /^Cannot find (?:module|package) '((?:@[^'/]+\/)?[^'/]+)/.exec(error.message);
+  if (!missing) {
+    return '';
+  }
+  if (PLATFORM_MODULES.has(missing[1])) {
+    return `The cloud's Node.js runtimes bring ${missing[1]}; here: npm install --prefix ${FOLDER} ${missing[1]}`;
+  }
+  return isRequired(missing[1], folder)
+    ? `package.json names ${missing[1]}, not installed here: npm install --prefix '${folder}'`
+    : '';
+}
+
+function isRequired(name, folder) {
+  try {
+    const { dependencies } = JSON.parse(fs.readFileSync(path.join(folder, 'package.json'), 'utf8'));
+    return Object.prototype.hasOwnProperty.call(dependencies, name);
+  } catch (error) {
+    return false; // there is no such file, or it has no such member
+  }
+}
+
+module.exports = { Handlers, missingPackage };

@@ -21,7 +21,7 @@ from typing import Any
 from . import logs, process, wsgi  # noqa: TID252 - the package has another name inside an instance
 from .context import FCContext, missing_from_context  # noqa: TID252
 from .frames import FrameBuffer, encode  # noqa: TID252
-from .handlers import Handler, Handlers, LoadFailure, describe, to_body, to_json  # noqa: TID252
+from .handlers import Handler, Handlers, LoadFailure, describe, missing_package, to_body, to_json  # noqa: TID252
 
 _CHUNK = 16 * 1024
 _TERMINATED = 143
@@ -215,7 +215,7 @@ class Agent:
     def _failed(self, error: Exception, skip: int) -> tuple[bool, bytes]:
         text = to_json(describe(error, error.__traceback__, skip=skip))
         logging.getLogger().error(text)
-        if hint := missing_from_context(error):
+        if hint := missing_from_context(error) or missing_package(error, self._boot["code_dir"]):
             logging.getLogger().warning(hint)
         return False, text.encode("ascii")
 

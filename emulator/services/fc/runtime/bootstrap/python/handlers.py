@@ -51,7 +51,7 @@ modules; awesome-fnf/oss-unzip for chardet, which it does not pack."""
 
 _EXTRA = "The cloud's Python runtimes bring {0}; here it comes with: pip install 'localyun[runtime]'"
 
-_REQUIRED = "requirements.txt names {0}, which is not installed: pip install -r '{1}/requirements.txt' -t '{1}'"
+_REQUIRED = "requirements.txt names {0}, not installed here: pip install -r '{1}/requirements.txt' -t '{1}'"
 
 
 class LoadFailure(Exception):
@@ -101,10 +101,8 @@ class Handlers:
             return _import(name, _find(name, self._code_dir))
         except ImportError as error:
             failure = LoadFailure("ImportModuleError", f"Unable to import module '{name}'", error)
-            if (error.name or "").partition(".")[0] in PLATFORM_MODULES:
-                failure.error["stackTrace"].append(_EXTRA.format(error.name))
-            elif required := _requirement((error.name or "").partition(".")[0], self._code_dir):
-                failure.error["stackTrace"].append(_REQUIRED.format(required, self._code_dir))
+            if hint := missing_package(error, self._code_dir):
+                failure.error["stackTrace"].append(hint)
             raise failure from error
         except SyntaxError as error:
             raise LoadFailure("UserCodeSyntaxError", f"Syntax error in module '{name}'", error) from error
@@ -114,22 +112,54 @@ class Handlers:
             raise LoadFailure("UserCodeError", f"Module initialization error: '{error}'", error) from error
 
 
-def _requirement(module: str, folder: str) -> str:
-    """Return the line of the function's requirements.txt that brings *module*, going by its name; empty for none."""
+def missing_package(error: BaseException, folder: str) -> str:
+    """Return how to install what an import of the code in *folder* did not find; empty when nothing is known of it."""
+    if not isinstance(error, ImportError) or not error.name:
+        return ""
+    module = error.name.partition(".")[0]
+    if module in PLATFORM_MODULES:
+        return _EXTRA.format(error.name)
+    if isinstance(error, ModuleNotFoundError) and (required := _required(module, folder)):
+        return _REQUIRED.format(required, folder)
+    return ""
+
+
+def _required(module: str, folder: str) -> str:
+    """Return the lines of the function's requirements.txt that may bring *module*; empty for none.
+
+    That is the line of that name; else, since Pillow brings ``PIL``, every line whose package is not installed.
+    """
+    from importlib.metadata import PackageNotFoundError, distribution  # slow, and only a failed import needs it
+
+    missing = []
+    for line, package in _requirements(folder):
+        wanted = module.replace("_", "-").lower()
+        if wanted in {package, package.removeprefix("python-"), package.removeprefix("py")}:
+            return line
+        try:
+            distribution(package)
+        except PackageNotFoundError:
+            if ";" not in line:  # a marker may say that it is for another system
+                missing.append(line)
+    return ", ".join(missing)
+
+
+def _requirements(folder: str) -> list[tuple[str, str]]:
+    """Return the lines of requirements.txt that name a package, each with the package's normalized name."""
     try:
         with open(os.path.join(folder, "requirements.txt"), encoding="utf-8", errors="replace") as file:  # noqa: PTH118, PTH123 - as above
             lines = [line.partition("#")[0].strip() for line in file]
     except OSError:
-        return ""
-    wanted = module.replace("_", "-").lower()
+        return []
+    found = []
     for line in lines:
         package = line
         for sign in "[=<>!~; @":
             package = package.partition(sign)[0]
-        package = package.strip().replace("_", "-").replace(".", "-").lower()
-        if wanted and wanted in {package, package.removeprefix("python-"), package.removeprefix("py")}:
-            return line
-    return ""
+        package = package.replace("_", "-").replace(".", "-").lower()
+        if package.replace("-", "").isalnum() and package[0] != "-":  # not an option, a path or an address
+            found.append((line, package))
+    return found
 
 
 def _find(name: str, folder: str) -> str:
