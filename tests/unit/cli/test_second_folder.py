@@ -40,7 +40,7 @@ def test_clients_of_another_folder_say_whose_emulator_answers(folders, words):
     refused = in_other(*words)
 
     assert refused.returncode == 1
-    assert f"is the one of {program.folder / '.localyun'}" in refused.stderr
+    assert f"belongs to {program.folder / '.localyun'}" in refused.stderr
     assert "localyun start --port auto" in refused.stderr
     assert refused.stdout == ""
     assert program.run("status").returncode == 0  # it has not been stopped
