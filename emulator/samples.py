@@ -29,7 +29,7 @@ TUTORIALS = (
     Tutorial(
         name="poll-for-task-status",
         short_name="polling",
-        title="start a job and ask for its status until it is done",
+        title="start a job and poll its status until it is done",
         functions=("StartJob", "GetJobStatus"),
         default_input='{"delay": 20}',
         duration="about 40 seconds",
@@ -78,7 +78,7 @@ TUTORIALS = (
     Tutorial(
         name="timed-schedule",
         short_name="schedule",
-        title="run a flow each minute by a schedule",
+        title="run a flow every minute on a schedule",
         functions=("hello",),
         default_input="null",
         duration="about a second",

@@ -74,15 +74,17 @@ def lines(config: Config, status: Mapping[str, Any]) -> list[str]:
             "{address}; {command} console opens it", address=f"{status['http']}{CONSOLE}", command=command()
         )
     if config.auth == "lenient":
-        rows[_("auth")] = _("lenient: any key but one of the cloud (LTAI...) is accepted, no signature is checked")
+        rows[_("auth")] = _(
+            "lenient: any access key is accepted except keys of the cloud (LTAI...); signatures are not checked"
+        )
     if config.isolate:
         rows[_("isolate")] = (
-            _("functions can change nothing in {home}, unless the log says otherwise", home=home)
+            _("functions cannot write to {home}, unless the log says otherwise", home=home)
             if (home := system.home())
             else _("functions cannot change their code or read the keys, unless the log says otherwise")
         )
     if config.ephemeral:
-        rows[_("ephemeral")] = _("only the keys are kept when it stops")
+        rows[_("ephemeral")] = _("everything except the keys is deleted when it stops")
     problems = [(_("problem"), text) for text in status.get("problems", [])]
     title = _("localyun {version} is serving (process {pid})", version=status["version"], pid=status["pid"])
     return [title, *(folded(f"  {padded(name, _LABEL)} ", str(text)) for name, text in (*rows.items(), *problems))]
@@ -121,7 +123,7 @@ def state_unusable(error: OSError, settings: Settings) -> str:
     state = settings.config.state
     where = error.filename if error.filename is not None else state
     text = _(
-        "{where}: {reason}. The state folder {state} must be a folder this user can write; "
+        "{where}: {reason}. The state folder {state} must be a folder that this user can write to; "
         "choose another one with --state DIR."
     )
     return text.format(where=where, reason=os_reason(error), state=state)
@@ -171,7 +173,7 @@ def launch(settings: Settings) -> Client:
         with log, postponed():  # a signal between the start and its being known here would leave it running
             begin = log.tell()
             process = _spawn(settings, log)
-        progress_beside(_("starting an emulator, its log is"), path)
+        progress_beside(_("starting an emulator; its log is"), path)
         answered = until(lambda: process.poll() is not None or _serves(state, process.pid), START_TIMEOUT_S)
     except BaseException:  # Ctrl-C: the user would not know of the process, which is in a session of its own
         if process is not None:
@@ -184,7 +186,7 @@ def launch(settings: Settings) -> Client:
             _("the emulator did not answer within {seconds} s; see {path}", seconds=round(START_TIMEOUT_S), path=path)
         )
     if process.poll() is not None:
-        failed = CommandFailed(_last_words(path, begin) or _("the emulator ended at once; see {path}", path=path))
+        failed = CommandFailed(_last_words(path, begin) or _("the emulator exited immediately; see {path}", path=path))
         failed.exit_code = process.returncode if process.returncode > 0 else 1
         raise failed
     process.returncode = 0  # it goes on without us, so it is right that its end is not waited for

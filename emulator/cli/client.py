@@ -52,7 +52,12 @@ class Client(Connection):
         except CommandFailed:
             refused, self._found_keys = self.keys.access_key_id, self._given_over
             self._given_over = None
-            complain(_("{key} of this shell is not a key of this emulator; its own are used", key=refused))
+            complain(
+                _(
+                    "the key {key} in this shell is not one of this emulator's; the emulator's own keys are used",
+                    key=refused,
+                )
+            )
 
     def admin_address(self, page: str, member: str) -> str | None:
         """Return an address that a page of the admin API has; None when this emulator does not tell it."""
@@ -236,7 +241,7 @@ def say_where_else(settings: Settings) -> None:
     with suppress(CommandFailed):
         client = connect(settings)
         if others := client.other_regions():
-            text = _("this looked in {region}; for what is in {others}: {command}", region=client.keys.region,
+            text = _("only {region} was searched; to search {others}: {command}", region=client.keys.region,
                      others=", ".join(others), command=f"LOCALYUN_REGION={others[0]} localyun ...")  # fmt: skip
             complain(text)
 
@@ -252,7 +257,7 @@ def say_what_is_elsewhere(arguments: Namespace, client: Client, kind: str) -> No
         regions.pop(keys.region, None)
         if regions:
             others = ", ".join(f"{region} ({number})" for region, number in regions.items())
-            text = _("these are of {region}; there are more in {others}: {command}", region=keys.region, others=others,
+            text = _("only {region} is listed; to list {others}: {command}", region=keys.region, others=others,
                      command=f"LOCALYUN_REGION={next(iter(regions))} localyun ...")  # fmt: skip
             note(text)
         accounts = {each["account"]: 0 for each in counted if each["account"] != keys.account_id}
@@ -261,7 +266,7 @@ def say_what_is_elsewhere(arguments: Namespace, client: Client, kind: str) -> No
                 if each["account"] in accounts:
                     accounts[each["account"]] += each[kind]
             others = ", ".join(f"{account} ({number})" for account, number in accounts.items())
-            note(_("these are of account {account}; there are more of {others}: localyun account list has the keys",
+            note(_("only account {account} is listed; {others} have more: localyun account list prints their keys",
                    account=keys.account_id, others=others))  # fmt: skip
 
 

@@ -135,7 +135,7 @@ class Reply:
         content = self._object() if self.body else {}
         if content is None:
             raise CallRefused(
-                self.status, "", _("the answer does not come from an emulator; does another program listen there?")
+                self.status, "", _("the response is not from an emulator; is another program listening there?")
             )
         return content
 
@@ -239,11 +239,11 @@ class Connection:
         fields = {"address": self.endpoint.http, "account": health.get("account"), "state": self._state}
         advice = _("Start one for this folder with localyun start --port auto")
         if owner is None:
-            text = _("the emulator at {address} (account {account}) is not the one of {state}.")
-            return f"{text.format(**fields)} {advice}" + _(", or name that one's state folder with --state DIR.")
-        text = _("the emulator at {address} is the one of {owner} (account {account}, process {pid}), not of {state}.")
+            text = _("the emulator at {address} (account {account}) does not belong to {state}.")
+            return f"{text.format(**fields)} {advice}" + _(", or name that emulator's state folder with --state DIR.")
+        text = _("the emulator at {address} belongs to {owner} (account {account}, process {pid}), not to {state}.")
         whose = text.format(owner=owner.state, pid=owner.pid, **fields)
-        return f"{whose} {advice}" + _(", or use that one with --state {owner}.", owner=owner.state)
+        return f"{whose} {advice}" + _(", or use that emulator with --state {owner}.", owner=owner.state)
 
     def explained(self, refusal: CallRefused) -> CommandFailed:
         """Return *refusal*, or what is behind it when the emulator does not accept this client's keys."""

@@ -28,7 +28,7 @@ def add_deploy(commands: Commands) -> None:
     deploy.add_argument(
         "--run-actions",
         action="store_true",
-        help="run the commands by which an s.yaml builds its code, after showing them",
+        help="print and run the build commands of an s.yaml",
     )
     deploy.add_argument("--remove", action="store_true", help="delete what the deployment created")
     deploy.add_argument("-y", "--yes", action="store_true", help="do not ask before deleting")

@@ -206,4 +206,4 @@ def with_ports(config: Config) -> Config:
         kept = {getattr(config, name) for name in ports if not moves[name]}
         if not kept & set(chosen.values()) and not any(is_taken(port) for port in chosen.values()):
             return replace(config, **chosen)  # type: ignore[arg-type]  # by name
-    raise CommandFailed(_("no free port was found from {first} on; name one with --port", first=DEFAULT_PORT))
+    raise CommandFailed(_("no free port found from {first} upwards; choose one with --port", first=DEFAULT_PORT))

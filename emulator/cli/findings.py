@@ -115,7 +115,7 @@ def state_folder(config: Config) -> Findings:
             yield _not_writable(above)
         return
     if not folder.is_dir():
-        yield wrong("state", _("{path} is not a folder", path=folder), _("name another one with --state DIR"))
+        yield wrong("state", _("{path} is not a folder", path=folder), _("choose another one with --state DIR"))
         return
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         yield _not_writable(folder)
@@ -128,7 +128,7 @@ def _not_writable(folder: Path) -> Finding:
     return wrong(
         "state",
         _("{folder} cannot be written by this user", folder=folder),
-        _("change its owner or rights, or name another folder with --state DIR"),
+        _("change its owner or permissions, or choose another folder with --state DIR"),
     )
 
 
@@ -136,10 +136,10 @@ def _rights(folder: Path) -> Findings:
     if not system.MODES:
         return
     if folder.stat().st_mode & _OTHERS:
-        yield remark("state", _("{path} is open to other users", path=folder), f"chmod 700 '{folder}'")
+        yield remark("state", _("{path} can be read by other users", path=folder), f"chmod 700 '{folder}'")
     for path in (folder / "keys.json", folder / "state.db", folder / "ca"):
         if path.exists() and path.stat().st_mode & _OTHERS:
-            yield wrong("state", _("{path} is open to other users", path=path), f"chmod go-rwx '{path}'")
+            yield wrong("state", _("{path} can be read by other users", path=path), f"chmod go-rwx '{path}'")
 
 
 def _content(config: Config) -> Findings:
@@ -160,7 +160,7 @@ def _content(config: Config) -> Findings:
         yield wrong(
             "state",
             _("{path} is damaged: {problem}", path=path, problem=error),
-            _("restore a copy of the folder, or move the file away to begin with an empty state"),
+            _("restore a backup of the folder, or move the file away to start empty"),
         )
 
 
@@ -168,7 +168,7 @@ def _room(folder: Path) -> Findings:
     free = shutil.disk_usage(folder).free
     if free < LEAST_FREE_BYTES:
         text = _("{megabytes} MB are free on the disk of {folder}", megabytes=free // 2**20, folder=folder)
-        yield wrong("state", text, _("make room, or name a folder on another disk with --state DIR"))
+        yield wrong("state", text, _("free some space, or choose a folder on another disk with --state DIR"))
 
 
 def clocks(state: Path, now: Millis, clock: Mapping[str, Any] | None) -> Findings:
@@ -189,11 +189,11 @@ def _emulators_clock(now: Millis, clock: Mapping[str, Any]) -> Findings:
         text = _(
             "the clocks of this machine and of the emulator's machine differ by {seconds} s", seconds=apart_ms // 1000
         )
-        yield wrong("clock", text, _("set both by a time server; signatures are valid for 15 minutes only"))
+        yield wrong("clock", text, _("synchronize both with a time server; signatures are valid for only 15 minutes"))
     if clock["frozen"] or abs(offset_ms) > CLOCKS_APART_MS:
         how = _("frozen") if clock["frozen"] else _("moved by {seconds} s", seconds=offset_ms // 1000)
         text = _("the emulator's time is {how}: {now}", how=how, now=clock["now"])
-        yield remark("clock", text, _("a new state folder, or a checkpoint of an earlier time, has another one"))
+        yield remark("clock", text, _("to go back, use a new state folder or restore an earlier checkpoint"))
 
 
 def _system_clock(state: Path, now: Millis) -> Findings:
@@ -202,7 +202,7 @@ def _system_clock(state: Path, now: Millis) -> Findings:
     if newest > now + NEWEST_FILE_SLACK_MS:
         yield wrong(
             "clock",
-            _("the system's clock ({now}) is behind the files written last ({newest})", now=iso_seconds(now),
+            _("the system clock ({now}) is behind the newest files ({newest})", now=iso_seconds(now),
               newest=iso_seconds(Millis(newest))),
             _("set the clock; certificates and signatures depend on it"),
         )  # fmt: skip
@@ -261,20 +261,20 @@ def known_trouble() -> tuple[Trouble, ...]:
             distribution="aliyun-python-sdk-core",
             fixed_in="2.13.37",
             python=(3, 12),
-            what=_("its own copy of six cannot be imported by Python 3.12 and newer"),
+            what=_("Python 3.12 and newer cannot import its bundled copy of six"),
             remedy="pip install --upgrade aliyun-python-sdk-core",
         ),
         Trouble(
             where="node",
             distribution="@alicloud/mns",
             fixed_in="1.2.0",
-            what=_("it takes no address, so it calls the cloud"),
+            what=_("it has no setting for the endpoint, so it calls the cloud"),
             remedy="npm install @alicloud/mns@latest",
         ),
         Trouble(
             where="node",
             distribution="ali-mns",
-            what=_("it takes no address, so it calls the cloud"),
+            what=_("it has no setting for the endpoint, so it calls the cloud"),
             remedy=_("run the program with localyun exec, or use @alicloud/mns"),
         ),
     )
@@ -301,7 +301,9 @@ def tool_chains(
             text = _("there is no {program}; functions with {runtimes} cannot run", program=chain.program,
                      runtimes=chain.runtimes)  # fmt: skip
             yield remark(
-                "runtimes", text, _("install it if you need them, or name one under runtimes: in localyun.yaml")
+                "runtimes",
+                text,
+                _("install it if you need these functions, or set its path under runtimes: in localyun.yaml"),
             )
         else:
             yield _tool_chain(chain, program, config, attempt)
@@ -325,7 +327,7 @@ def _tool_chain(chain: ToolChain, path: str, config: Config, attempt: Attempt) -
             what = f"{chain.runtimes}: {path}, {printed.splitlines()[0]}"
             if chain.trial:
                 return _tried(what, attempt(chain.trial, path, config))
-            return remark("runtimes", what, _("not called: its functions have to be compiled; call one of yours"))
+            return remark("runtimes", what, _("not tested: its functions must be compiled; invoke one of yours"))
     text = _("{path} does not answer; functions with {runtimes} cannot run", path=path, runtimes=chain.runtimes)
     return remark("runtimes", text, _("start its service, or repair it, if you need them"))
 
@@ -342,7 +344,7 @@ def sdks(
             continue
         text = f"{trouble.distribution} {present}: {trouble.what}"
         problems.append(wrong("sdks", text, trouble.remedy))
-    yield from problems or [ok("sdks", _("no SDK with known trouble is installed here"))]
+    yield from problems or [ok("sdks", _("no SDK with known problems is installed here"))]
 
 
 def _node(folder: Path, package: str) -> str:

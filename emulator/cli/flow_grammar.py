@@ -14,10 +14,16 @@ def add_flow(actions: Commands) -> None:
         "--inputs", metavar="FILE", help="start one execution per line of JSON in a file, and wait for all"
     )
     start.add_argument(
-        "--parallel", type=at_least_one, default=4, metavar="N", help="how many run at once (default: 4)"
+        "--parallel",
+        type=at_least_one,
+        default=4,
+        metavar="N",
+        help="maximum number of executions at once (default: 4)",
     )
     start.add_argument("--name", metavar="EXECUTION", help="name of the execution (default: generated)")
-    start.add_argument("--follow", action="store_true", help="print each step as it ends and wait for the end")
+    start.add_argument(
+        "--follow", action="store_true", help="print each step when it ends, and wait for the execution to end"
+    )
     start.add_argument("--events", action="store_true", help="with --follow: print each event instead")
     start.add_argument("--full", action="store_true", help="with --follow: do not cut long lines")
     history = command(actions, "history", "flow:history", "print the steps of an execution as a tree", "flow")
@@ -95,15 +101,19 @@ def add_flow(actions: Commands) -> None:
     rerun.add_argument("--definition", metavar="FILE", help="continue with this definition")
     _add_parameters(rerun)
     rerun.add_argument(
-        "--parallel", type=at_least_one, default=4, metavar="N", help="how many run at once (default: 4)"
+        "--parallel",
+        type=at_least_one,
+        default=4,
+        metavar="N",
+        help="maximum number of executions at once (default: 4)",
     )
     describe = command(actions, "describe", "flow:describe", "print a flow, or one of its executions", "flow")
     describe.add_argument("execution", metavar="EXECUTION", nargs="?")
     create = command(actions, "create", "flow:create", "create a flow from a file, or update it", "flow")
     create.add_argument("file", metavar="FILE", help="definition in YAML; {accountID} in it becomes the account's id")
     _add_parameters(create)
-    create.add_argument("--description", default="", help="what the flow is for")
-    create.add_argument("--role-arn", default="", help="role the flow acts in")
+    create.add_argument("--description", default="", help="description of the flow")
+    create.add_argument("--role-arn", default="", help="role that the flow assumes")
     create.add_argument("--update", action="store_true", help="update the flow if it exists")
     command(actions, "delete", "flow:delete", "delete a flow", "flow")
     command(actions, "schedules", "flow:schedules", "list the schedules of a flow", "flow")
@@ -133,7 +143,7 @@ def _add_rehearsals(actions: Commands) -> None:
     test.add_argument("-k", dest="name", action="append", metavar="TEXT", help="only cases whose names contain this")
     test.add_argument("--tag", action="append", metavar="TAG", help="only cases with this tag")
     _add_parameters(test)
-    test.add_argument("--junit", metavar="FILE", help="write a report that CI systems read")
+    test.add_argument("--junit", metavar="FILE", help="write a JUnit report for CI")
     test.add_argument(
         "--coverage", nargs="?", const="text", choices=("text", "html"),
         help="report what no case covers, or write coverage.html with graphs",
@@ -144,9 +154,7 @@ def _add_rehearsals(actions: Commands) -> None:
     test.add_argument(
         "--update", action="store_true", help="replace the expected results in the files with the actual ones"
     )
-    test.add_argument(
-        "--jobs", type=at_least_one, metavar="N", help="processes for many cases (default: one for each core)"
-    )
+    test.add_argument("--jobs", type=at_least_one, metavar="N", help="number of processes (default: one per core)")
     add_within(test)
     cases = command(actions, "cases", "flow_test:cases", "propose cases for the paths of a flow that no case covers")
     cases.add_argument("file", metavar="FILE", help="a definition, or a file of cases that is to be completed")
@@ -159,12 +167,12 @@ def _add_rehearsals(actions: Commands) -> None:
     replay.add_argument("--definition", metavar="FILE", help="the definition (default: the one in the history's file)")
     _add_parameters(replay)
     replay.add_argument(
-        "--from-cloud", action="store_true", help="also report which details the cloud's events show differently"
+        "--from-cloud", action="store_true", help="also report how details of the cloud's events differ"
     )
     replay.add_argument("--report", metavar="FILE", help="write the differences without names and data")
     shown = command(actions, "show", "flow_replay:show", "show a recorded history as a tree, or as a graph")
     shown.add_argument("file", metavar="HISTORY.json", help="a history as GetExecutionHistory returns it")
-    shown.add_argument("--definition", metavar="FILE", help="definition to draw it on")
+    shown.add_argument("--definition", metavar="FILE", help="definition to draw the history on")
     _add_parameters(shown)
     shown.add_argument("--output", metavar="FILE", help="file for the graph, as SVG")
     shown.add_argument("--full", action="store_true", help="do not cut long lines")

@@ -25,7 +25,7 @@ def _add_start(commands: Commands) -> None:
             add_option(start, option)
     start.add_argument("--json", action="store_true", help="print JSON")
     start.add_argument(
-        "-d", "--detach", action="store_true", help="run in the background; return once calls are served"
+        "-d", "--detach", action="store_true", help="run in the background; return when the emulator is ready"
     )
 
 
@@ -70,7 +70,7 @@ def _add_server_commands(commands: Commands) -> None:
     completion.add_argument("shell", choices=("bash", "zsh", "fish", "words"), metavar="bash|zsh|fish")
     completion.add_argument("words", nargs=REMAINDER, metavar="", help=SUPPRESS)
     command(commands, "version", "server:version", "print the version")
-    command(commands, "doctor", "doctor:run", "check this machine and say how to fix what is wrong")
+    command(commands, "doctor", "doctor:run", "check this machine and suggest how to fix problems")
     support = command(commands, "support", "support:run", "pack logs, settings and versions, without secrets")
     support.add_argument("--output", metavar="FILE", help="the archive (default: localyun-support-TIME.zip)")
 
@@ -78,9 +78,11 @@ def _add_server_commands(commands: Commands) -> None:
 def _add_function_commands(commands: Commands) -> None:
     logs = command(commands, "logs", "logs:run", "print the logs of functions")
     logs.add_argument("function", nargs="?", default="", metavar="SERVICE/FUNCTION", help="only this function's lines")
-    logs.add_argument("-f", "--follow", action="store_true", help="print new lines as they come")
+    logs.add_argument("-f", "--follow", action="store_true", help="print new lines as they arrive")
     logs.add_argument("-n", "--lines", type=int, default=100, help="number of earlier lines (default: 100)")
-    logs.add_argument("--request", default="", metavar="ID", help="print instead what a recent request has caused")
+    logs.add_argument(
+        "--request", default="", metavar="ID", help="print the lines of a recent request instead, from all services"
+    )
     invoke = command(commands, "invoke", "invoke:run", "call a function and print what it returns")
     invoke.add_argument("function", metavar="[SERVICE[.QUALIFIER]/]FUNCTION", help="the function to call")
     event = invoke.alternatives()
@@ -117,7 +119,7 @@ def _add_function(actions: Commands) -> None:
 
 @group("trigger", "list the triggers of functions and fire them")
 def _add_trigger(actions: Commands) -> None:
-    command(actions, "list", "invoke:list_triggers", "list triggers with the addresses of those for HTTP")
+    command(actions, "list", "invoke:list_triggers", "list triggers, with the address of each HTTP trigger")
     fire = command(actions, "fire", "invoke:fire", "call a trigger's function now and print what it returns")
     fire.add_argument("function", metavar="[SERVICE/]FUNCTION", help="the function the trigger belongs to")
     fire.add_argument("trigger", metavar="TRIGGER", help="name of the trigger")
@@ -148,23 +150,25 @@ def _add_exec(commands: Commands) -> None:
     execute.add_argument(
         "--network",
         action="store_true",
-        help="run the command in a network of its own, where the cloud's names lead to the emulator (Linux)",
+        help="run the command in its own network, where the cloud's host names resolve to the emulator (Linux)",
     )
     execute.add_argument(
-        "--preload", action="store_true", help="redirect programs that use the C library, by LD_PRELOAD (Linux)"
+        "--preload", action="store_true", help="redirect programs that use the C library, with LD_PRELOAD (Linux)"
     )
     execute.add_argument("--keep-proxy", action="store_true", help="pass proxy variables on to the command")
     execute.add_argument(
         "--proxy-allow", action="append", default=[], metavar="HOSTS",
-        help="hosts and networks that the proxy calls although they are not public",
+        help="hosts and networks that the proxy may call although they are not public",
     )  # fmt: skip
     execute.add_argument("command", nargs=REMAINDER, metavar="COMMAND", help="the program and its arguments")
 
 
 def _add_comparison(commands: Commands) -> None:
     compare = command(commands, "compare", "compare:run", "compare the emulator's responses with a recording")
-    compare.add_argument("recording", metavar="FILE.har", help="the recording, as browsers and proxies write it")
-    compare.add_argument("--redact", metavar="FILE", help="write a copy without your data instead, to share")
+    compare.add_argument("recording", metavar="FILE.har", help="the recording: a HAR file from a browser or a proxy")
+    compare.add_argument(
+        "--redact", metavar="FILE", help="write a copy without your data, to share, and compare nothing"
+    )
     record = command(
         commands, "record", "record:run", "run a program and record its requests with the responses", prints_data=False
     )
@@ -190,7 +194,9 @@ def _add_tutorial(actions: Commands) -> None:
     run.add_argument(
         "--keep", action="store_true", help="keep flows, queues, topics and everything else that was created"
     )
-    run.add_argument("--open", action="store_true", help="end on the execution's page in the browser; implies --keep")
+    run.add_argument(
+        "--open", action="store_true", help="open the execution's page in the browser at the end; implies --keep"
+    )
     run.add_argument("--graph", metavar="FILE", help="file for the picture of the execution, SVG or .mmd for Mermaid")
 
 

@@ -44,7 +44,7 @@ def _add_fault(actions: Commands) -> None:
     add.add_argument("--operation", metavar="NAME", help="only this operation; * and ? are wildcards")
     add.add_argument("--resource", metavar="NAME", help="only this resource; * and ? are wildcards")
     origins = ("client", "flow", "trigger", "push", "async")
-    add.add_argument("--from", dest="origin", choices=origins, help="only calls that come from here")
+    add.add_argument("--from", dest="origin", choices=origins, help="only calls from this source")
     effect = add.alternatives()
     effect.add_argument("--error", "--code", metavar="CODE", help="answer with this error of the service")
     effect.add_argument("--throttle", action="store_true", help="answer with the service's throttling error")
@@ -56,13 +56,13 @@ def _add_fault(actions: Commands) -> None:
         help="close the connection before or after the call is served (default: before)",
     )
     effect.add_argument(
-        "--function", choices=("timeout", "crash", "oom", "exception"), help="let the function fail like this"
+        "--function", choices=("timeout", "crash", "oom", "exception"), help="make the function fail in this way"
     )
     add.add_argument("--status", type=int, metavar="N", help="with --error: HTTP status (default: the error's own)")
-    add.add_argument("--delay", metavar="D", help="wait this long first")
+    add.add_argument("--delay", metavar="D", help="delay the call by this long")
     add.add_argument("--after", type=int, metavar="N", help="skip the first N calls")
     add.add_argument("--times", type=int, metavar="N", help="inject it at most N times")
-    add.add_argument("--probability", type=float, metavar="P", help="share of the calls to affect, 0 to 1")
+    add.add_argument("--probability", type=float, metavar="P", help="share of the calls that fail, 0 to 1")
     add.add_argument("--seed", type=int, metavar="N", help="random seed (default: 0)")
     command(actions, "list", "lab:list_faults", "list the faults")
     remove = command(actions, "remove", "lab:remove_fault", "remove a fault")
@@ -77,10 +77,10 @@ def _add_mock(actions: Commands) -> None:
     add.add_argument("--action", metavar="SERVICE:OPERATION", help="instead of a function: an action that tasks call")
     add.add_argument("--returns", action="append", metavar="JSON", help="value to return; repeatable, one per call")
     add.add_argument("--raises", metavar="ERROR[:MESSAGE]", help="error to raise, after the values")
-    add.add_argument("--answers", metavar="FILE", help="a JSON list of answers as in the HTTP API")
+    add.add_argument("--answers", metavar="FILE", help="file with a JSON list of results, as in the HTTP API")
     add.add_argument("--delay", metavar="D", help="time that a call takes, by the emulator's clock")
     add.add_argument(
-        "--then", choices=("repeat", "real", "fail"), help="what follows the last answer (default: repeat)"
+        "--then", choices=("repeat", "real", "fail"), help="what calls get after the last result (default: repeat)"
     )
     add.add_argument(
         "--strict", action="store_true", help="refuse answers that the mocked function or action cannot give"
@@ -101,7 +101,7 @@ def _add_sink(actions: Commands) -> None:
     command(actions, "list", "lab:list_sinks", "list the sinks")
     show = command(actions, "show", "lab:show_sink", "print what a sink has received")
     show.add_argument("name", metavar="ID|URL", help="the sink")
-    show.add_argument("--full", action="store_true", help="all of each request, with its headers")
+    show.add_argument("--full", action="store_true", help="print requests in full, with their headers")
     remove = command(actions, "remove", "lab:remove_sink", "remove a sink")
     remove.add_argument("name", metavar="ID", nargs="?", help="the fault (default: all)")
 
@@ -127,7 +127,9 @@ def _add_checkpoint(actions: Commands) -> None:
 @group("account", "add, list and remove further accounts")
 def _add_account(actions: Commands) -> None:
     add = command(actions, "add", "server:add_account", "add an account and print its key")
-    add.add_argument("account", metavar="ID", nargs="?", default="", help="its id, digits (default: generated)")
+    add.add_argument(
+        "account", metavar="ID", nargs="?", default="", help="id of the account, digits only (default: generated)"
+    )
     command(actions, "list", "server:list_accounts", "list the accounts with their keys")
     remove = command(actions, "remove", "server:remove_account", "delete an account, its key and its resources")
     remove.add_argument("account", metavar="ID", help="the account")
@@ -145,30 +147,32 @@ def _add_explore(commands: Commands) -> None:
     explore.add_argument("--order", metavar="KINDS", help="kinds of effects whose order is chosen (default: all)")
     explore.add_argument("--faults", metavar="VERDICTS", help="faults to try on effects, such as lost-after,duplicate")
     explore.add_argument("--runs", type=int, default=500, metavar="N", help="maximum number of runs (default: 500)")
-    explore.add_argument("--mocks", metavar="FILE", help="a JSON list of mocks as in the HTTP API")
+    explore.add_argument("--mocks", metavar="FILE", help="file with a JSON list of mocks, as in the HTTP API")
     explore.add_argument(
         "--schedule", metavar="SCHEDULE", help="run this schedule alone, such as 3:1,7:2, and keep the execution"
     )
-    explore.add_argument("--limit", default="1d", metavar="D", help="emulator's time that a run may take (default: 1d)")
     explore.add_argument(
-        "--patience", default="1s", metavar="D", help="real time that a function may hold others up (default: 1s)"
+        "--limit", default="1d", metavar="D", help="limit of a run by the emulator's clock (default: 1d)"
+    )
+    explore.add_argument(
+        "--patience", default="1s", metavar="D", help="longest real time to wait for a running function (default: 1s)"
     )
     explore.add_argument("--no-link", action="store_true", help="do not print the link to the outcomes in the console")
 
 
 def _add_usage(commands: Commands) -> None:
-    usage = command(commands, "usage", "usage:run", "print the usage that the cloud would bill for what has run")
+    usage = command(commands, "usage", "usage:run", "print the usage that the cloud would bill")
     narrow = usage.alternatives()
     narrow.add_argument("--execution", metavar="FLOW/EXECUTION", help="only an execution and what it caused")
     narrow.add_argument("--deployment", metavar="NAME", help="only the resources of a deployment")
     narrow.add_argument("--reset", action="store_true", help="set the counters to 0")
-    usage.add_argument("--prices", metavar="FILE", help="also estimate the cost by this list of prices, YAML")
+    usage.add_argument("--prices", metavar="FILE", help="also estimate the cost, with this price list in YAML")
     usage.add_argument(
         "--scale",
         type=float,
         default=1.0,
         metavar="N",
-        help="factor by which the usage is multiplied, such as 1e6 (default: 1)",
+        help="multiply the usage by this factor, such as 1e6 (default: 1)",
     )
 
 

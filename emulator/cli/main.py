@@ -91,7 +91,7 @@ def _instead_of(option: str, command: Parser) -> str:
     from emulator.config import FLAGS, OPTIONS, flag_of  # for an error message only
 
     if any(each.is_in(FLAGS) and flag_of(each) == option for each in OPTIONS):
-        return _("; that is an option of start, and other commands find the emulator by --state")
+        return _("; that option belongs to start; other commands find the emulator through --state")
     return nearest(option, command.options) if option else ""
 
 

@@ -28,7 +28,9 @@ def add_queue(actions: Commands) -> None:
         getter.add_argument(
             "-n", "--number", type=int, default=1, help="maximum number of messages, up to 16 (default: 1)"
         )
-        getter.add_argument("--base64", action="store_true", help="decode bodies, as the Python and Java SDKs do")
+        getter.add_argument(
+            "--base64", action="store_true", help="decode bodies from Base64, as the Python and Java SDKs do"
+        )
     receive.add_argument("--wait", type=int, metavar="N", help="wait up to N seconds for the first (default: queue's)")
     receive.add_argument("--delete", action="store_true", help="delete what was received after printing it")
 
@@ -46,7 +48,9 @@ def _add_attributes(command: Parser, resource: str, without: str = "") -> None:
 
 def _add_body(command: Parser) -> None:
     command.add_argument("body", metavar="BODY", help="the message, - for standard input")
-    command.add_argument("--base64", action="store_true", help="encode the body, as the Python and Java SDKs expect")
+    command.add_argument(
+        "--base64", action="store_true", help="encode the body in Base64, as the Python and Java SDKs expect"
+    )
     command.add_argument("--group", metavar="ID", help="message group, for FIFO")
 
 
@@ -69,6 +73,6 @@ def add_topic(actions: Commands) -> None:
     publish.add_argument("--tag", metavar="TAG", help="tag that subscriptions filter by")
     subscribe.add_argument("endpoint", metavar="ENDPOINT", help="queue:NAME, an http URL, or another form of the API")
     _add_attributes(subscribe, "Subscription", without="Endpoint")
-    deliveries.add_argument("--full", action="store_true", help="all of each delivery: body, URL, headers")
+    deliveries.add_argument("--full", action="store_true", help="print deliveries in full: body, URL, headers")
     for shown in (deliveries, outbox):
         shown.add_argument("-n", "--number", type=int, default=100, help="maximum number (default: 100)")

@@ -346,7 +346,7 @@ def show_rows(arguments: Namespace, headings: Sequence[str], rows: Sequence[Sequ
     else:
         say_table(headings, rows)
         if not rows:
-            note(_("There is none."))
+            note(_("Nothing found."))
     return DONE
 
 

@@ -292,11 +292,11 @@ class ConsoleFront(UnsignedFront):
 @operation(
     "console-link",
     "POST /console-link",
-    argument("page", about="What to open, such as flows/NAME/executions/EXECUTION.", default=""),
-    argument("check", FLAG, about="Refuse a page that shows nothing at present.", default=False),
+    argument("page", about="The page to open, such as flows/NAME/executions/EXECUTION.", default=""),
+    argument("check", FLAG, about="Refuse a page that does not exist.", default=False),
 )
 async def console_link(front: ConsoleFront, call: OperationRequest) -> dict[str, Any]:
-    """A link that opens the console in a browser, once and within a minute."""
+    """A link that opens the console in a browser; it works once, within a minute."""
     page = _page_of(quote("/" + call.arguments["page"].lstrip("/"), safe=_OF_ADDRESSES))
     if call.arguments["check"]:
         await front.check(page)

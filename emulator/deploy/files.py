@@ -120,7 +120,7 @@ class Files:
 
 
 def _leads_out(name: str) -> str:
-    return f"{name}: the link leads out of the project; what is meant to be deployed is copied into it"
+    return f"{name}: the link points outside the project; copy the files into the project"
 
 
 def _project_of(folder: Path) -> Path:

@@ -35,4 +35,4 @@ def placeholders_around(text: str, number: int) -> list[Problem]:
 
 
 def _problem(match: re.Match[str]) -> str:
-    return f"{match[0]} is not filled in: s init makes a project of a template, with its values in such places"
+    return f"{match[0]} is a placeholder: create the project with s init, which fills it in"

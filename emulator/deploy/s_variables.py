@@ -75,7 +75,7 @@ class Variables:
         if first in self._modules and path and path[0] in {"props", "output"}:
             return self._of_module(part, first, path, name, depth)
         if name == "environment.name":
-            part.note(f"no environment is chosen here: it is called {ENVIRONMENT}")
+            part.note(f"no environment is selected: {ENVIRONMENT} is used")
             return ENVIRONMENT
         return as_written
 

@@ -226,9 +226,9 @@ def _of_folder(place: LocatedValue, name: str, props: LocatedValue) -> Component
     """Return the component that lies in a folder, known by the properties it is given."""
     known = component_of_props(props.value if isinstance(props.value, dict) else {})
     if known is None:
-        place.problem(f"the component in {name} cannot be told by its properties: name it, fc3 for example")
+        place.problem(f"the properties in {name} do not identify a component: name it, such as fc3")
         return None
-    place.note(f"the component in {name} is taken for {known}")
+    place.note(f"the component in {name} is read as {known}")
     return COMPONENTS[known]
 
 

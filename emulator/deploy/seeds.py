@@ -53,14 +53,14 @@ FLOW = Shape(
         ),
     ),
 )
-SCHEDULE = Shape(
-    "Schedule", (needed("FlowName")._replace(help=("the flow that it starts", "启动的流程")), *model.SCHEDULE)
-)
+SCHEDULE = Shape("Schedule", (needed("FlowName")._replace(help=("flow to start", "要启动的流程")), *model.SCHEDULE))
 BUCKET = record(
-    member("Acl", OneOf(BUCKET_ACLS))._replace(help=("who may read and write it", "谁可以读写")),
+    member("Acl", OneOf(BUCKET_ACLS))._replace(help=("access without a signature", "不带签名时的访问权限")),
     member("StorageClass", OneOf(STORAGE_CLASSES))._replace(help=("stored, without effect", "只保存，不起作用")),
 )
-ROLE = roles.ROLE.extended(member("Policies", TEXTS)._replace(help=("names of policies that it has", "附加的策略名称")))
+ROLE = roles.ROLE.extended(
+    member("Policies", TEXTS)._replace(help=("names of the attached policies", "附加的策略名称"))
+)
 """The attributes of each kind; docs/configuration.md lists them."""
 
 SHAPES: Mapping[str, Shape] = {"flows": FLOW, "schedules": SCHEDULE, "buckets": BUCKET, "roles": ROLE}

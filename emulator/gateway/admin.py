@@ -178,19 +178,19 @@ def status(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
 
 @operation("proxy", "GET /proxy")
 def proxy(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
-    """The addresses of the proxy, which hold the secret of this run."""
+    """The addresses of the proxy, which contain the secret of this run."""
     return emulator.proxy()
 
 
 @operation("metrics", "GET /metrics", right=ANYONE_LOCAL)
 def metrics(emulator: RunningEmulator, call: OperationRequest) -> Response:
-    """Metrics in the exposition format of Prometheus; they name queues, not what is in them."""
+    """Metrics in the Prometheus text format, with names of queues but without message bodies."""
     return Response(200, emulator.metrics(), [("Content-Type", CONTENT_TYPE)])
 
 
 @operation("trace", "GET /trace", argument("request", about="A request id.", default=""))
 def trace(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
-    """The recent lines of the log that a request caused."""
+    """The recent log lines that a request caused."""
     return {"lines": emulator.trace(call.arguments["request"])}
 
 
@@ -202,7 +202,7 @@ def openapi(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]
 
 @operation("schemas", "GET /schemas", right=ANYONE_LOCAL)
 def schemas(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
-    """The JSON Schemas there are, by name, each with its address."""
+    """The names and addresses of the JSON Schemas."""
     return {"schemas": {each.stem: f"/_localyun/schemas/{each.name}" for each in sorted(SCHEMAS.glob("*.json"))}}
 
 
@@ -216,7 +216,7 @@ def schema(emulator: RunningEmulator, call: OperationRequest) -> Response | None
 
 @operation("report", "GET /report")
 def report(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
-    """The lines of the log since a checkpoint was restored: requests of the services and all that came of them."""
+    """The log lines since a checkpoint was restored: requests to services and their effects."""
     return {"lines": emulator.report()}
 
 
@@ -230,7 +230,7 @@ def report(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
     argument("function", about="Only the calls and instances of this ``service/function``.", default=""),
 )
 async def reset(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
-    """Delete all state of all services, or of what the one parameter names; functions of the folder stay.
+    """Delete the state of all services, or of the one resource or service named; functions of the folder stay.
 
     Raises: GatewayError for more than one parameter; the service's error for a name that does not exist.
     """
@@ -239,14 +239,14 @@ async def reset(emulator: RunningEmulator, call: OperationRequest) -> dict[str, 
 
 @operation("remove-account", "DELETE /accounts/{account}")
 async def remove_account(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any] | None:
-    """Forget an account, its key and all that it has made."""
+    """Delete an account, its key and its resources."""
     account = call.path["account"]
     return {"accountId": account} if await emulator.remove_account(account) else None
 
 
 @operation("stop", "POST /stop")
 def stop(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
-    """Stop the emulator after this answer."""
+    """Stop the emulator after this response."""
     emulator.stop_soon()
     return {"status": "stopping"}
 

@@ -154,8 +154,8 @@ def _first_difference(one: str, other: str) -> int:
 @operation(
     "refused",
     "GET /refused/{request}",
-    argument("client", about="What the client says that it has signed, to be compared.", default=""),
+    argument("client", about="The client's string to sign, for comparison.", default=""),
 )
 def refused(refusals: Refusals, call: OperationRequest) -> dict[str, Any] | None:
-    """Why one of the latest refused requests was refused: what was signed here, and what the client signed if known."""
+    """Why a recent request was refused, with the string to sign here and, if known, the client's."""
     return refusals.explain(call.path["request"], call.arguments["client"])

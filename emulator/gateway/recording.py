@@ -70,14 +70,14 @@ class Recording:
 
 @operation("start-recording", "POST /recording")
 def start_recording(recording: Recording, call: OperationRequest) -> dict[str, Any]:
-    """Start recording requests and answers of the services; an earlier recording is dropped."""
+    """Start recording requests and responses of the services; an earlier recording is discarded."""
     recording.start()
     return {"recording": True}
 
 
 @operation("stop-recording", "DELETE /recording")
 def stop_recording(recording: Recording, call: OperationRequest) -> dict[str, Any]:
-    """End the recording; answers the exchanges, with keys and signatures in them. Answers in pieces have no body."""
+    """End the recording and return it, with keys and signatures. Streamed responses have no body."""
     exchanges = recording.stop()
     return {"exchanges": exchanges, "leftOut": recording.left_out}
 

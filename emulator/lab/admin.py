@@ -30,7 +30,7 @@ _ANSWERS_OF_SINK = "Each has status, headers, body, delay or drop; given in turn
 
 @operation("clock", "GET /clock")
 def get_clock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """The emulator's time and the coming events."""
+    """The emulator's time and the next events."""
     return lab.time.view()
 
 
@@ -39,11 +39,11 @@ def get_clock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     "POST /clock",
     argument("advance", about="A duration such as 90s or 1h30m to move ahead.", default=None),
     argument("to", about="A time in ISO 8601 to move ahead to.", default=None),
-    argument("next", Whole(0, _MOST_STEPS), about="Move to the next event, so many times.", default=None),
-    argument("freeze", FLAG, about="Let the clock stand still, or go on.", default=None),
+    argument("next", Whole(0, _MOST_STEPS), about="Move to the next event, this number of times.", default=None),
+    argument("freeze", FLAG, about="Freeze the clock, or release it.", default=None),
 )
 async def set_clock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """Move, freeze or release the clock; a move stops at every timer on the way and settles there.
+    """Move, freeze or release the clock; on the way it stops at each timer until the emulator is idle.
 
     It ends with its request: a caller that goes away leaves the clock where it has come, and ``broken_off`` says so.
     """
@@ -61,9 +61,9 @@ async def set_clock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     return {**lab.time.view(), **_outcome(moved)}
 
 
-@operation("settle", "POST /settle", argument("timeout", about="Real time to wait at the most.", default="5s"))
+@operation("settle", "POST /settle", argument("timeout", about="Longest real time to wait.", default="5s"))
 async def settle(lab: Lab, call: OperationRequest) -> dict[str, Any] | Response:
-    """Wait until the emulator is idle; 409 with what still does when the time is over.
+    """Wait until the emulator is idle; 409 with the running work after the timeout.
 
     What waits for a client, such as a step for the report of its token, counts as quiet; ``waiting`` lists it.
     """
@@ -79,11 +79,11 @@ async def settle(lab: Lab, call: OperationRequest) -> dict[str, Any] | Response:
     "skip",
     "POST /skip",
     argument("until", OBJECT, about="The condition: execution, queue and visible, calls and count, or quiet."),
-    argument("limit", about="The emulator's time that may pass.", default="1h"),
-    argument("timeout", about="Real time to wait at the most.", default="10s"),
+    argument("limit", about="Limit of the move, by the emulator's clock.", default="1h"),
+    argument("timeout", about="Longest real time to wait.", default="10s"),
 )
 async def skip(lab: Lab, call: OperationRequest) -> dict[str, Any] | Response:
-    """Settle, look, jump to the next event, again, until the condition holds; 409 with a diagnosis when it cannot.
+    """Move the clock from event to event until a condition holds; 409 with a diagnosis when it cannot hold.
 
     ``from`` is the time before, ``jumped`` are the events on the way.
     """
@@ -139,11 +139,11 @@ def _time(text: str) -> Millis:
     "add-fault",
     "POST /faults",
     argument("match", OBJECT, about="Which calls: service, operation, resource (patterns), from.", default=None),
-    argument("do", OBJECT, about="What happens: error with status, throttle, drop, function, delay."),
-    argument("after", Whole(0, 2**53), about="So many calls that match are left alone first.", default=0),
-    argument("times", Whole(0, 2**53), about="How many calls it happens to.", default=None),
-    argument("probability", NUMBER, about="To what part of the calls it happens.", default=None),
-    argument("seed", Whole(0, 2**53), about="What the draws follow from.", default=0),
+    argument("do", OBJECT, about="The effect: error with status, throttle, drop, function, delay."),
+    argument("after", Whole(0, 2**53), about="Number of matching calls to skip first.", default=0),
+    argument("times", Whole(0, 2**53), about="Maximum number of calls it is injected into.", default=None),
+    argument("probability", NUMBER, about="Share of the calls it is injected into, 0 to 1.", default=None),
+    argument("seed", Whole(0, 2**53), about="Random seed.", default=0),
 )
 def add_fault(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """Inject a fault."""
@@ -152,7 +152,7 @@ def add_fault(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 
 @operation("list-faults", "GET /faults")
 def list_faults(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """The faults, with the number of calls that each has matched and was injected into."""
+    """The faults, each with the number of calls it matched and was injected into."""
     return {"faults": [shown_rule(entry) for entry in lab.bench.faults.book]}
 
 
@@ -173,26 +173,28 @@ def remove_faults(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     "add-mock",
     "POST /mocks",
     argument("function", about="service/function[.qualifier] or function[.qualifier].", default=""),
-    argument("step", about="In its place: FLOW/STEP, a task whatever it calls; or STEP, in any flow.", default=""),
-    argument("action", about="In its place: what tasks call, such as MNS:SendMessage.", default=""),
+    argument(
+        "step", about="Instead of a function: FLOW/STEP, a task whatever it calls; or STEP, in any flow.", default=""
+    ),
+    argument("action", about="Instead of a function: an action of tasks, such as MNS:SendMessage.", default=""),
     argument("answers", LIST, about=_ANSWERS_OF_MOCK, default=None),
-    argument("then", about="What follows the last answer: repeat, real or fail.", default="repeat"),
-    argument("strict", FLAG, about="Refuse answers that what is mocked is known not to give.", default=False),
+    argument("then", about="What calls get after the last result: repeat, real or fail.", default="repeat"),
+    argument("strict", FLAG, about="Refuse results that the mocked function or action cannot return.", default=False),
 )
 def add_mock(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """Answer calls of a function, from anywhere, in its place; or those of a task. What is called need not exist."""
+    """Mock a function for all callers, or a task of a flow. The function or action need not exist."""
     return lab.bench.mocks.add(call.arguments).shown()
 
 
 @operation("list-mocks", "GET /mocks")
 def list_mocks(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """The mocks there are."""
+    """The mocks."""
     return {"mocks": [mock.shown() for mock in lab.bench.mocks.by_id.values()]}
 
 
 @operation("mock-calls", "GET /mocks/{id}/calls")
 def mock_calls(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """The calls that a mock has answered or let through, oldest first."""
+    """The calls that a mock answered or passed on, oldest first."""
     return {"calls": [shown_call(each) for each in lab.bench.calls_of_mock(call.path["id"])]}
 
 
@@ -225,7 +227,7 @@ def calls(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 
 @operation("forget-calls", "DELETE /calls")
 def forget_calls(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """Forget the recorded calls of all functions."""
+    """Delete the recorded calls of all functions."""
     removed = len(lab.bench.calls)
     lab.bench.calls.clear()
     return {"removed": removed}
@@ -233,19 +235,19 @@ def forget_calls(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 
 @operation("add-sink", "POST /sinks", argument("answers", LIST, about=_ANSWERS_OF_SINK, default=None))
 def add_sink(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """Make an address that keeps what it is sent; it needs no token."""
+    """Create an address that records the requests it receives; it needs no token."""
     return _shown_sink(lab, lab.bench.sinks.add(call.arguments["answers"] or []))
 
 
 @operation("list-sinks", "GET /sinks")
 def list_sinks(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """The sinks there are."""
+    """The sinks."""
     return {"sinks": [{**_shown_sink(lab, sink), "received": sink.given} for sink in lab.bench.sinks.all()]}
 
 
 @operation("sink", "GET /sinks/{id}")
 async def get_sink(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """What a sink has received, oldest first, with the signatures of pushes checked."""
+    """The requests a sink received, oldest first; signatures of pushes are verified."""
     sink = lab.bench.sinks.get(call.path["id"])
     requests = await lab.bench.sinks.received(sink, lab.bench.sign)
     return {**_shown_sink(lab, sink), "requests": [shown_request(each) for each in requests]}
@@ -253,7 +255,7 @@ async def get_sink(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 
 @operation("remove-sink", "DELETE /sinks/{id}")
 def remove_sink(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """Remove a sink with what it has received."""
+    """Remove a sink and its requests."""
     lab.bench.sinks.remove(call.path["id"])
     return {"removed": 1}
 
@@ -271,7 +273,7 @@ def _shown_sink(lab: Lab, sink: Sink) -> dict[str, Any]:
 @operation("cause-tree", "GET /trace/{flow}/{execution}")
 @operation("cause-tree", "GET /trace/{id}")
 def get_tree(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """What caused a request, message, call or execution (``flow/execution``), and all that came of it, with times."""
+    """The cause of a request, message, call or execution (``flow/execution``) and all its effects, with times."""
     return lab.effects.trace("/".join(call.path.values()))
 
 
@@ -279,17 +281,20 @@ def get_tree(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     "set-schedule",
     "POST /schedule",
     argument(
-        "choices", OBJECT, about="Choices by number, from 0: the place of the option that is taken.", default=None
+        "choices",
+        OBJECT,
+        about="Chosen options by the number of the choice, from 0; each is the position of the option.",
+        default=None,
     ),
-    argument("strategy", about="What is taken elsewhere: the first option, or a random one.", default="first"),
-    argument("seed", Whole(0, 2**53), about="What random choices follow from.", default=0),
+    argument("strategy", about="The option for all other choices: the first, or a random one.", default="first"),
+    argument("seed", Whole(0, 2**53), about="Seed of the random choices.", default=0),
     argument("order", LIST, about="The kinds of effects whose order is chosen (default: all).", default=None),
-    argument("faults", LIST, about="What may happen to effects (default: nothing).", default=None),
-    argument("overlap", FLAG, about="Let calls run side by side, and take replies in their order.", default=False),
-    argument("patience", about="Real time after which what runs holds nobody up any longer.", default="1s"),
+    argument("faults", LIST, about="Faults that may happen to effects (default: none).", default=None),
+    argument("overlap", FLAG, about="Run calls at the same time and choose the order of their replies.", default=False),
+    argument("patience", about="Longest real time to wait for running work.", default="1s"),
 )
 async def set_schedule(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """Perform effects one at a time, in the order of a schedule; choices are counted from here."""
+    """Perform effects one at a time in the order of a schedule; numbers of choices restart at 0."""
     arguments = call.arguments
     patience_s = _duration(arguments["patience"], "patience") / 1000
     await lab.ordering.set(arguments, patience_s=patience_s, overlap=arguments["overlap"])
@@ -298,13 +303,13 @@ async def set_schedule(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 
 @operation("schedule", "GET /schedule")
 def get_schedule(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """The choices that were made since the schedule was set, and the effects that wait for their turn."""
+    """The choices made since the schedule was set, and the effects that wait for their turn."""
     return lab.ordering.shown()
 
 
 @operation("clear-schedule", "DELETE /schedule")
 async def clear_schedule(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """Stop choosing the order of effects; those that wait go on."""
+    """Stop choosing the order of effects; waiting effects continue."""
     await lab.ordering.clear()
     return {"active": False}
 
@@ -312,11 +317,11 @@ async def clear_schedule(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 @operation(
     "choose",
     "POST /schedule/choice",
-    argument("label", about="What the choice is about."),
-    argument("options", LIST, about="What can be taken, in JSON."),
+    argument("label", about="Label of the choice."),
+    argument("options", LIST, about="The options, in JSON."),
 )
 def choose(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """Make a choice of the test's own; the first option while no schedule is set."""
+    """Make a choice of the test itself; without a schedule it is the first option."""
     options = call.arguments["options"]
     if not options:
         raise invalid("options is empty: there is nothing to choose from")
@@ -328,12 +333,12 @@ def choose(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     "keep-exploration",
     "POST /explorations",
     argument("flow", about="The flow that was explored.", default=""),
-    argument("test", about="The test that was explored, in place of a flow.", default=""),
+    argument("test", about="The test that was explored, instead of a flow.", default=""),
     argument("definition", about="Its definition, for the graph.", default=""),
     argument("input", about="The input of its executions.", default=""),
-    argument("tried", Whole(1, 2**53), about="So many schedules were run."),
-    argument("known", Whole(1, 2**53), about="So many are known to be worth a run."),
-    argument("complete", FLAG, about="Whether nothing was left to try.", default=False),
+    argument("tried", Whole(1, 2**53), about="Number of schedules that were run."),
+    argument("known", Whole(1, 2**53), about="Number of schedules that are known and worth running."),
+    argument("complete", FLAG, about="Whether all known schedules were run.", default=False),
     argument(
         "outcomes",
         LIST,
@@ -342,19 +347,19 @@ def choose(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     ),
 )
 def keep_exploration(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """Keep what an exploration has found for the console; the latest ten are kept, in memory."""
+    """Store the outcomes of an exploration for the console; the latest ten are kept in memory."""
     return lab.explorations.keep(call.arguments, len(call.http.body)).summary()
 
 
 @operation("list-explorations", "GET /explorations")
 def list_explorations(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """The latest explorations, the last one first."""
+    """The latest explorations, newest first."""
     return {"explorations": [each.summary() for each in lab.explorations.latest()]}
 
 
 @operation("exploration", "GET /explorations/{id}")
 def get_exploration(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """An exploration with its distinct outcomes, each with the shortest schedule that leads there."""
+    """An exploration with its outcomes, each with the shortest schedule that produces it."""
     return lab.explorations.get(call.path["id"]).shown()
 
 
@@ -366,21 +371,21 @@ def list_checkpoints(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 
 @operation("save-checkpoint", "POST /checkpoints/{name}")
 async def save_checkpoint(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """Keep the whole state under a name, in place of what the name stood for."""
+    """Save the whole state under a name; an earlier checkpoint of that name is replaced."""
     with _troubles():
         return (await lab.checkpoints.save(call.path["name"])).shown()
 
 
 @operation("restore-checkpoint", "POST /checkpoints/{name}/restore")
 async def restore_checkpoint(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """Put a state back; what runs is ended, what waits goes on from there."""
+    """Restore a checkpoint; running work is ended, waiting work continues from there."""
     with _troubles():
         return (await lab.checkpoints.restore(call.path["name"])).shown()
 
 
 @operation("delete-checkpoint", "DELETE /checkpoints/{name}")
 async def delete_checkpoint(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """Forget a checkpoint."""
+    """Delete a checkpoint."""
     with _troubles():
         await lab.checkpoints.remove(call.path["name"])
     return {"name": call.path["name"]}
@@ -389,10 +394,10 @@ async def delete_checkpoint(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 @operation(
     "read-archive",
     "GET /checkpoints/{name}/archive",
-    argument("offset", Whole(0, _FURTHEST), about="Where the piece begins; 0 makes the archive anew.", default=0),
+    argument("offset", Whole(0, _FURTHEST), about="Offset of the part; 0 builds the archive again.", default=0),
 )
 async def read_archive(lab: Lab, call: OperationRequest) -> Response:
-    """A piece of a checkpoint's archive, up to 16 MB; an empty one is the end."""
+    """A part of a checkpoint's archive, at most 16 MB; an empty part marks the end."""
     with _troubles():
         piece = await lab.checkpoints.pack(call.path["name"], call.arguments["offset"])
     return Response(200, piece, [("Content-Type", "application/x-tar")])
@@ -401,11 +406,11 @@ async def read_archive(lab: Lab, call: OperationRequest) -> Response:
 @operation(
     "write-archive",
     "PUT /checkpoints/{name}/archive",
-    argument("offset", Whole(0, _FURTHEST), about="Where the piece, which is the body, begins.", default=0),
-    argument("last", FLAG, about="Whether the archive is complete with it.", default=True),
+    argument("offset", Whole(0, _FURTHEST), about="Offset of the part in the body.", default=0),
+    argument("last", FLAG, about="Whether this is the last part.", default=True),
 )
 async def write_archive(lab: Lab, call: OperationRequest) -> dict[str, Any]:
-    """Take a piece of an archive; after the last one there is a checkpoint of the name."""
+    """Upload a part of an archive; the last part creates the checkpoint."""
     arguments = call.arguments
     with _troubles():
         about = await lab.checkpoints.unpack(

@@ -35,7 +35,7 @@ async def list_buckets(storage: ObjectStorage, call: OperationRequest) -> Respon
 
 @operation("PutBucket", "PUT /{bucket}")
 async def create_bucket(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Create a bucket; creating one's own again changes its ACL when the request has one.
+    """Create a bucket; for an existing bucket of the caller, change its ACL if the request has one.
 
     Raises: OssError: InvalidArgument, and as `ObjectStorage.create_bucket`.
     Source: OSS API reference, PutBucket.

@@ -188,7 +188,7 @@ async def _change(storage: ObjectStorage, call: OperationRequest, **attributes: 
 
 @operation("GetObject", "GET /{bucket}/{key}")
 async def get_object(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Return an object, or the stretch of it that the request asks for.
+    """Return an object, or the requested range of it.
 
     Raises: as `get`; InvalidRange. Source: OSS API reference, GetObject.
     """
@@ -264,7 +264,7 @@ async def get_symlink(storage: ObjectStorage, call: OperationRequest) -> Respons
 
 @operation("PutObject", "PUT /{bucket}/{key}")
 async def put_object(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Make an object of the body, or of another object.
+    """Create an object from the body or from another object.
 
     Raises: as `put` and `copy`; InvalidArgument, InvalidTag. Source: OSS API reference, PutObject.
     """
@@ -316,7 +316,7 @@ async def append_object(storage: ObjectStorage, call: OperationRequest) -> Respo
 
 @operation("PutSymlink", "PUT /{bucket}/{key}?symlink")
 async def put_symlink(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Make a symbolic link to a name in the same bucket; nothing need be there.
+    """Create a symbolic link to a name in the same bucket; the target need not exist.
 
     Raises: as `put`; InvalidArgument. Source: OSS API reference, PutSymlink.
     """

@@ -138,7 +138,7 @@ async def initiate_multipart_upload(storage: ObjectStorage, call: OperationReque
 
 @operation("UploadPart", "PUT /{bucket}/{key}?uploadId")
 async def upload_part(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Keep a part: the body, or a stretch of another object.
+    """Store a part: the body, or a range of another object.
 
     Raises: as `_put_part`, and `objects.get` for the other object; InvalidArgument, also for a stretch beyond its end.
     Source: OSS API reference, UploadPart.
@@ -157,7 +157,7 @@ async def upload_part(storage: ObjectStorage, call: OperationRequest) -> Respons
 
 @operation("ListParts", "GET /{bucket}/{key}?uploadId")
 async def list_parts(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """List the parts there are.
+    """List the stored parts.
 
     Raises: as `ObjectStorage.bucket`; NoSuchUpload, InvalidArgument. Source: OSS API reference, ListParts.
     """
@@ -171,7 +171,7 @@ async def list_parts(storage: ObjectStorage, call: OperationRequest) -> Response
 
 @operation("CompleteMultipartUpload", "POST /{bucket}/{key}?uploadId")
 async def complete_multipart_upload(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Make the object out of the parts that the request names, or out of all; parts not named go with the upload.
+    """Create the object from the named parts, or from all; other parts are deleted.
 
     Raises: as `ObjectStorage.bucket`; NoSuchUpload, MalformedXML, InvalidPart, InvalidPartOrder, EntityTooSmall,
     FileAlreadyExists.
@@ -208,7 +208,7 @@ async def complete_multipart_upload(storage: ObjectStorage, call: OperationReque
 
 @operation("AbortMultipartUpload", "DELETE /{bucket}/{key}?uploadId")
 async def abort_multipart_upload(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Drop an upload with its parts.
+    """Delete an upload with its parts.
 
     Raises: as `ObjectStorage.bucket`; NoSuchUpload. Source: OSS API reference, AbortMultipartUpload.
     """
@@ -261,7 +261,7 @@ def _marker(last: Upload | str) -> tuple[str, str]:
 
 @operation("PostObject", "POST /{bucket}")
 async def post_object(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Make an object of the form's file.
+    """Create an object from the form's file.
 
     Raises: InvalidArgument, InvalidPolicyDocument, AccessDenied for a form the policy does not allow, and what
     `objects.put` raises.

@@ -16,7 +16,7 @@ Rows: TypeAlias = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class InvokeResult:
-    """How a call of a function ended. ``error_type`` is empty when the function has returned."""
+    """The result of a call. ``error_type`` is empty if the function returned."""
 
     payload: bytes
     request_id: str
@@ -25,7 +25,7 @@ class InvokeResult:
 
     @property
     def ok(self) -> bool:
-        """Whether the function has returned."""
+        """Whether the function returned."""
         return not self.error_type
 
     @property
@@ -90,7 +90,7 @@ class Mock:
 
     @property
     def calls(self) -> list[Call]:
-        """The calls it has answered, oldest first."""
+        """The calls it answered, oldest first."""
         return calls_of(self._api.admin("GET", f"mocks/{segment(self.id)}/calls"))
 
     def remove(self) -> None:
@@ -115,7 +115,7 @@ class ReceivedRequest:
     text: str
 
     def json(self) -> Any:
-        """Return the published message, or the body of a request that is no push, read as JSON.
+        """Return the published message, or the body of a request that is not a push, parsed as JSON.
 
         Raises: NotJson.
         """
@@ -133,14 +133,14 @@ class Sink:
 
     @property
     def requests(self) -> list[ReceivedRequest]:
-        """What it has received, oldest first."""
+        """The received requests, oldest first."""
         rows = self._api.admin("GET", f"sinks/{segment(self.id)}")["requests"]
         return [
             ReceivedRequest(**{member.name: row[member.name] for member in fields(ReceivedRequest)}) for row in rows
         ]
 
     def only(self) -> ReceivedRequest:
-        """Return the one request it has received.
+        """Return the only received request.
 
         Raises: AssertionError when it is none or more than one.
         """
@@ -157,7 +157,7 @@ class Sink:
 
 
 class Faults:
-    """Errors made on purpose; those a test adds go with it."""
+    """Injected faults; those of a test are removed at its end."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -192,7 +192,7 @@ class Faults:
         return str(self._api.admin("POST", "faults", body)["id"])
 
     def list(self) -> Rows:
-        """Return the faults there are."""
+        """Return the faults."""
         return [*self._api.admin("GET", "faults")["faults"]]
 
     def remove(self, fault: str | None = None) -> None:

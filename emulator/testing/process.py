@@ -96,7 +96,7 @@ class Emulator:
         self._closing.close()
 
     def output(self) -> str:
-        """Return what the emulator has written to its log."""
+        """Return the emulator's log."""
         return self._log.read_text(encoding="utf-8", errors="replace") if self._log and self._log.exists() else ""
 
     def _spawn(self, state: Path, folder: Path) -> "subprocess.Popen[bytes]":

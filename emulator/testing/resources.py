@@ -65,11 +65,11 @@ class Clock:
 
     @property
     def upcoming(self) -> list[dict[str, Any]]:
-        """The coming events: ``at``, ``in_ms``, ``what``, ``resource``."""
+        """The next events: ``at``, ``in_ms``, ``what``, ``resource``."""
         return list(self._api.admin("GET", "clock")["next"])
 
     def advance(self, span: Duration) -> dict[str, Any]:
-        """Move *span* ahead, through every timer on the way; return the answer (``ran``, ``settled``, ``active``)."""
+        """Move *span* ahead, through every timer on the way; return the response (``ran``, ``settled``, ``active``)."""
         return self._change({"advance": duration(span)})
 
     def to(self, moment: datetime | str) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def _content(body: Any, base64: bool) -> str:
 
 
 class Queue:
-    """A queue, made when it is missing; one that is there keeps its attributes.
+    """A queue, created if needed; an existing one keeps its attributes.
 
     The official SDKs for Python and Java send bodies to queues in Base64 and expect them so; ``base64=True`` does
     what they do.
@@ -143,7 +143,7 @@ class Queue:
         _make(api, self._path(), "QueueAlreadyExist")
 
     def send(self, body: Any, *, delay_s: int | None = None, priority: int | None = None, base64: bool = False) -> str:
-        """Send a message and return its id; anything but text and bytes is sent as JSON, in Base64 with *base64*."""
+        """Send a message and return its id; other values than text and bytes are sent as JSON; *base64* encodes it."""
         content = _content(body, base64)
         extra = "" if delay_s is None else f"<DelaySeconds>{delay_s}</DelaySeconds>"
         extra += "" if priority is None else f"<Priority>{priority}</Priority>"
@@ -152,7 +152,7 @@ class Queue:
         return _member(root, "MessageId")
 
     def receive(self, *, wait_s: int | None = None, base64: bool = False) -> Message | None:
-        """Receive the next visible message, which hides it; None when there is none (within *wait_s* seconds).
+        """Receive the next visible message, which hides it; None if there is no message (within *wait_s* seconds).
 
         With *base64* its body is decoded. Raises: TestingError when it is not Base64.
         """
@@ -225,7 +225,7 @@ def _decoded(body: str) -> str:
 
 
 class Topic:
-    """A topic, made when it is missing; one that is there keeps its attributes."""
+    """A topic, created if needed; an existing one keeps its attributes."""
 
     def __init__(self, api: Api, name: str) -> None:
         self._api = api
@@ -233,7 +233,7 @@ class Topic:
         _make(api, f"/topics/{segment(name)}", "TopicAlreadyExist")
 
     def publish(self, body: Any, *, tag: str = "", base64: bool = False) -> str:
-        """Publish a message and return its id; anything but text and bytes is sent as JSON, in Base64 with *base64*.
+        """Publish a message and return its id; other values than text and bytes are sent as JSON; *base64* encodes it.
 
         The SDKs publish to topics without Base64.
         """
@@ -294,7 +294,7 @@ class Execution:
 
     @property
     def output(self) -> Any:
-        """The output as a value, None while there is none."""
+        """The output as a value, None before the end."""
         text = self.describe().get("Output")
         return json.loads(text) if text else None
 
@@ -327,7 +327,7 @@ class Execution:
 
     @property
     def usage(self) -> Usage:
-        """What it has used until now, with the calls, messages and executions that came of it."""
+        """Its usage so far, including the calls, messages and executions it caused."""
         return Usage(self._api.admin("GET", "usage", execution=f"{self.flow}/{self.name}"))
 
     def __repr__(self) -> str:
@@ -335,7 +335,7 @@ class Execution:
 
 
 class Flow:
-    """A flow; made, or changed, when *definition* is given."""
+    """A flow, created or changed if *definition* is given."""
 
     def __init__(self, api: Api, name: str, definition: str | None = None, *, role_arn: str = "") -> None:
         self._api = api
@@ -369,7 +369,7 @@ class Flow:
 
 
 class Checkpoint:
-    """The whole state as it was when this was made."""
+    """The whole state at the time of saving."""
 
     def __init__(self, api: Api, name: str) -> None:
         self._api = api
@@ -377,9 +377,9 @@ class Checkpoint:
         api.admin("POST", f"checkpoints/{segment(name)}")
 
     def restore(self) -> None:
-        """Put the state back; what runs is ended, what waits goes on from there."""
+        """Restore the state; running work is ended, waiting work continues from there."""
         self._api.admin("POST", f"checkpoints/{segment(self.name)}/restore")
 
     def delete(self) -> None:
-        """Forget it."""
+        """Delete it."""
         self._api.admin("DELETE", f"checkpoints/{segment(self.name)}")

@@ -12,7 +12,7 @@ class Usage:
         self.rows: Sequence[Mapping[str, Any]] = content["rows"]
 
     def of(self, item: str, *, resource: str = "", kind: str = "") -> float:
-        """Return how much of an item was used, of one resource or kind where these are given.
+        """Return the amount of an item, limited to one resource or kind if given.
 
         *item* is a name such as ``fnf.transitions``, or the beginning of some: ``mns.requests``, ``fc``.
         """
@@ -36,7 +36,7 @@ class Usage:
 
     @property
     def transitions(self) -> float:
-        """Steps that executions have entered."""
+        """Steps that executions entered."""
         return self.of("fnf.transitions")
 
     @property

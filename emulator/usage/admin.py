@@ -53,12 +53,12 @@ class Usage:
 @operation(
     "usage",
     "GET /usage",
-    argument("execution", about="Only this execution, ``FLOW/EXECUTION``, with all that came of it.", default=""),
+    argument("execution", about="Only this execution, ``FLOW/EXECUTION``, and its effects.", default=""),
     argument("deployment", about="Only the resources of this deployment.", default=""),
     argument("restored", FLAG, "Only what came since a checkpoint was restored last.", default=False),
 )
 async def get_usage(usage: Usage, call: OperationRequest) -> dict[str, Any]:
-    """What the cloud would meter: sums by item, and rows by item, resource and kind. Counters survive restarts.
+    """The usage that the cloud would bill: sums by item, and rows by item, resource and kind. Survives restarts.
 
     Raises: GatewayError for a deployment that does not exist; the service's error for an execution that does not.
     """
@@ -72,6 +72,6 @@ async def get_usage(usage: Usage, call: OperationRequest) -> dict[str, Any]:
 
 @operation("reset-usage", "POST /usage/reset")
 def reset_usage(usage: Usage, call: OperationRequest) -> dict[str, Any]:
-    """Set all counters of usage to 0."""
+    """Set all usage counters to 0."""
     usage.meter.reset()
     return {"status": "reset"}

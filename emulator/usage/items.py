@@ -24,9 +24,9 @@ _MNS = "Simple Message Queue (formerly MNS), Billing"
 _FNF = "CloudFlow, Billing overview"
 _OSS = "OSS, API operation calling fees"
 
-_IDLE = ("An instance that is kept ready is idle whenever it serves no call.", "预留实例未处理请求时视为闲置。")
+_IDLE = ("A provisioned instance is idle while it serves no call.", "预留实例未处理请求时视为闲置。")
 _TOGETHER = (
-    "Calls that one instance serves at the same time are counted each by itself; the cloud counts the instance once.",
+    "Concurrent calls of one instance are counted separately; the cloud counts the instance once.",
     "同一实例并发处理的请求各自计量；云端只计量实例一次。",
 )
 
@@ -36,7 +36,7 @@ ITEMS: Final = (
         unit=("calls", "次"),
         help=("Calls of functions.", "函数调用次数。"),
         source=_FC,
-        assumed=("A call that a mock has answered counts as a call.", "由模拟应答的调用计为一次调用。"),
+        assumed=("A mocked call counts as a call.", "由 mock 返回结果的调用计为一次调用。"),
     ),
     Item(
         name="fc.vcpu_seconds.active",
@@ -44,7 +44,7 @@ ITEMS: Final = (
         help=("vCPUs while a call is served.", "处理请求期间的 vCPU 使用量。"),
         source=_FC,
         assumed=(
-            "Without a configured number of vCPUs there is one for each 2 GB of memory, at least 0.05. "
+            "If the number of vCPUs is not configured, it is one per 2 GB of memory, at least 0.05. "
             + _TOGETHER[0],
             "未配置 vCPU 时按每 2 GB 内存一个计，至少 0.05。" + _TOGETHER[1],
         ),
@@ -52,14 +52,14 @@ ITEMS: Final = (
     Item(
         name="fc.vcpu_seconds.idle",
         unit=("vCPU-seconds", "vCPU 秒"),
-        help=("vCPUs of instances kept ready, while they serve no call.", "预留实例闲置期间的 vCPU 使用量。"),
+        help=("vCPUs of provisioned instances while they are idle.", "预留实例闲置期间的 vCPU 使用量。"),
         source=_FC,
         assumed=_IDLE,
     ),
     Item(
         name="fc.memory_gb_seconds.active",
         unit=("GB-seconds", "GB 秒"),
-        help=("Memory as configured, while a call is served; a started millisecond counts.",
+        help=("Configured memory while a call is served, rounded up to a millisecond.",
               "处理请求期间按配置计的内存使用量，不足一毫秒按一毫秒计。"),
         source=f"{_FC}; the line Billed Duration of a call's log",
         assumed=_TOGETHER,
@@ -67,7 +67,7 @@ ITEMS: Final = (
     Item(
         name="fc.memory_gb_seconds.idle",
         unit=("GB-seconds", "GB 秒"),
-        help=("Memory of instances kept ready, while they serve no call.", "预留实例闲置期间的内存使用量。"),
+        help=("Memory of provisioned instances while they are idle.", "预留实例闲置期间的内存使用量。"),
         source=_FC,
         assumed=_IDLE,
     ),
@@ -88,7 +88,7 @@ ITEMS: Final = (
     Item(
         name="fc.gpu_gb_seconds.idle",
         unit=("GB-seconds", "GB 秒"),
-        help=("GPU memory of instances kept ready, while they serve no call.", "预留实例闲置期间的 GPU 显存使用量。"),
+        help=("GPU memory of provisioned instances while they are idle.", "预留实例闲置期间的 GPU 显存使用量。"),
         source=_FC,
         assumed=_IDLE,
     ),
@@ -96,13 +96,13 @@ ITEMS: Final = (
         name="mns.requests.queue",
         unit=("requests", "次"),
         help=(
-            "Requests to queues, each for every started 64 KB: a batch is one, and so is a receive that finds nothing.",
+            "Requests to queues, one per 64 KB or part of it; a batch and an empty receive count as one.",
             "队列请求次数：批量操作计一次，空轮询也是一次；不足 64 KB 也按一次计。",
         ),
         source=_MNS,
         assumed=(
-            "The larger of request and answer is measured, as it is sent; refused requests count.",
-            "以请求与应答中较大者的实际长度计；被拒绝的请求也计。",
+            "The larger of request and response is measured; refused requests count.",
+            "按请求与响应中较大者计；被拒绝的请求也计。",
         ),
     ),
     Item(
@@ -111,26 +111,26 @@ ITEMS: Final = (
         help=("Requests to topics and subscriptions, by the same rule.", "主题与订阅的请求次数，规则相同。"),
         source=_MNS,
         assumed=(
-            "The larger of request and answer is measured, as it is sent; refused requests count.",
-            "以请求与应答中较大者的实际长度计；被拒绝的请求也计。",
+            "The larger of request and response is measured; refused requests count.",
+            "按请求与响应中较大者计；被拒绝的请求也计。",
         ),
     ),
     Item(
         name="mns.pushes",
         unit=("pushes", "次"),
-        help=("Attempts to deliver a message of a topic, by kind of endpoint.", "主题消息的投递次数，按终端类型。"),
+        help=("Delivery attempts of topic messages, by kind of endpoint.", "主题消息的投递次数，按终端类型。"),
         source=_MNS,
-        assumed=("Each attempt counts, failed ones too.", "每次尝试都计，失败的也计。"),
+        assumed=("Failed attempts count, too.", "每次尝试都计，失败的也计。"),
     ),
     Item(
         name="fnf.transitions",
         unit=("transitions", "次"),
         help=(
-            "Steps that standard executions enter, by kind: those of branches and iterations too.",
+            "Steps that standard executions enter, by kind, including those in branches and iterations.",
             "标准模式执行进入的步骤数（状态转换），按步骤类型；分支与循环中的步骤也计。",
         ),
         source=_FNF,
-        assumed=("A further attempt at a task is no transition.", "任务重试不计为状态转换。"),
+        assumed=("The retry of a task is not a transition.", "任务重试不计为状态转换。"),
     ),
     Item(
         name="fnf.express.executions",
@@ -141,31 +141,31 @@ ITEMS: Final = (
     Item(
         name="fnf.express.gb_seconds",
         unit=("GB-seconds", "GB 秒"),
-        help=("Time of express executions.", "快速模式执行的时长。"),
+        help=("Duration of express executions.", "快速模式执行的时长。"),
         source=_FNF,
-        assumed=("Each has 64 MB, the lowest tier.", "每次执行按最低档 64 MB 计。"),
+        assumed=("Each is counted with 64 MB, the lowest tier.", "每次执行按最低档 64 MB 计。"),
     ),
     Item(
         name="fnf.schedules",
         unit=("starts", "次"),
-        help=("Executions that schedules have started; the cloud does not charge for them.",
+        help=("Executions started by schedules; the cloud does not charge for them.",
               "定时调度启动的执行次数；云端不收费。"),
         source=_FNF,
     ),
     Item(
         name="oss.requests.put",
         unit=("requests", "次"),
-        help=("Requests to buckets of the class PUT that succeeded: what writes, copies, deletes or lists.",
+        help=("Successful PUT requests to buckets: write, copy, delete and list.",
               "成功的 PUT 类请求：写入、复制、删除与列举。"),
         source=_OSS,
     ),
     Item(
         name="oss.requests.get",
         unit=("requests", "次"),
-        help=("Requests to buckets of the class GET that succeeded: what reads.", "成功的 GET 类请求：读取。"),
+        help=("Successful GET requests to buckets: read.", "成功的 GET 类请求：读取。"),
         source=_OSS,
         assumed=(
-            "What reads settings of a bucket or an object is of the class GET.",
+            "Reading the settings of a bucket or an object is a GET request.",
             "读取存储空间或对象设置的请求计入 GET 类。",
         ),
     ),
@@ -185,14 +185,14 @@ ITEMS: Final = (
         name="net.bytes.out",
         unit=("bytes", "字节"),
         help=(
-            "Bytes of answers, without heads; by service. Those of buckets are among oss.bytes.out.",
-            "应答正文的字节数，按服务；存储空间的计入 oss.bytes.out。",
+            "Bytes of response bodies, by service; those of buckets are in oss.bytes.out.",
+            "响应正文的字节数，按服务；存储空间的计入 oss.bytes.out。",
         ),
         source="Cloud Data Transfer (CDT), Services and metering methods",
         assumed=(
-            "Every client is on the internet. Answers that are streamed without a length do not count, nor does what "
-            "functions send by themselves.",
-            "假设所有客户端都在公网。未给出长度的流式应答以及函数自行发出的数据不计。",
+            "All clients are on the internet. Responses that are streamed without a length do not count, nor do the "
+            "requests that functions send.",
+            "假设所有客户端都在公网。未给出长度的流式响应以及函数自己发出的请求不计。",
         ),
     ),
 )  # fmt: skip

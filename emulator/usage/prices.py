@@ -23,7 +23,7 @@ LIST_OF_PRICES = Shape(
     "PriceList",
     (
         Field("currency", "currency", _TEXT, required=True,
-              help=("What the prices are in, such as CNY.", "币种，例如 CNY。")),
+              help=("Currency of the prices, such as CNY.", "币种，例如 CNY。")),
         Field("prices", "prices", LIST, required=True, help=("The prices.", "价目。")),
     ),
 )  # fmt: skip
@@ -31,16 +31,16 @@ LIST_OF_PRICES = Shape(
 PRICE = Shape(
     "Price",
     (
-        Field("name", "name", _TEXT, required=True, help=("What the line is called.", "该行的名称。")),
+        Field("name", "name", _TEXT, required=True, help=("Name of the line.", "该行的名称。")),
         Field("items", "items", OBJECT, required=True,
-              help=("Items, each with the factor by which it counts.", "计量项及其换算系数。")),
-        Field("per", "per", _POSITIVE, 1, help=("The units that the price is for.", "价格对应的数量。")),
-        Field("free", "free", _AMOUNT, 0, help=("Units that are free each month.", "每月免费额度。")),
+              help=("Items, each with its conversion factor.", "计量项及其换算系数。")),
+        Field("per", "per", _POSITIVE, 1, help=("Number of units that the price covers.", "价格对应的数量。")),
+        Field("free", "free", _AMOUNT, 0, help=("Free units per month.", "每月免费额度。")),
         Field("price", "price", _AMOUNT, 0, help=("The price; or tiers.", "单价；或使用 tiers。")),
         Field("tiers", "tiers", LIST, (),
-              help=("In place of one price: those up to an amount, the last without an end.",
+              help=("Tiers instead of one price: each up to an amount, the last unlimited.",
                     "代替单一价格的阶梯价，最后一档没有上限。")),
-        Field("source", "source", _TEXT, "", help=("Where the price is from.", "价格来源。")),
+        Field("source", "source", _TEXT, "", help=("Source of the price.", "价格来源。")),
     ),
 )  # fmt: skip
 
@@ -48,7 +48,7 @@ TIER = Shape(
     "Tier",
     (
         Field("up_to", "up_to", _POSITIVE, None,
-              help=("The amount that the tier ends at, free units included.", "该档上限，含免费额度。")),
+              help=("Upper limit of the tier, including free units.", "该档上限，含免费额度。")),
         Field("price", "price", _AMOUNT, required=True, help=("The price.", "单价。")),
     ),
 )  # fmt: skip

@@ -5,11 +5,16 @@ Programs of the quick start, the pages about SDKs, tests, buckets and the README
 pages hold the same blocks (test_chinese.py).
 """
 
+import io
 import json
+import os
 import re
 import shlex
 import shutil
 import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,6 +23,7 @@ from jsonschema import Draft202012Validator
 
 from emulator.auth.policy import parse_policy
 from emulator.cli.main import build
+from emulator.cli.output import WrongUsage
 from emulator.services.workflow.languages.programs import read_program
 from emulator.usage.prices import read_prices
 
@@ -176,7 +182,7 @@ NOT_OURS = {
 
 
 SHOWN = {
-    "$": "a session; its commands are checked below",
+    "$": "a session; its commands are checked below, and what they print where it is shown",
     "+0.00s": "output of flow start --follow",
     "#": "the first line of a file for editors",
     "127.0.0.1": "a line of the hosts file",
@@ -217,49 +223,157 @@ def test_lines_to_be_typed_are_shell(block):
     assert accepted(block.replace("[SERVICE/FUNCTION]", "x"), "bash", "-n") == ""
 
 
-def grammar(parser, words):
-    """Return the options and further words that no command of the grammar takes."""
-    commands = next((action.choices for action in parser._actions if isinstance(action.choices, dict)), {})
-    if words and words[0] in commands:
-        return grammar(commands[words[0]], words[1:])
-    if commands and words and not words[0].startswith("-"):
-        return [] if words[0].isupper() else words[:1]
-    known = {option for action in parser._actions for option in action.option_strings}
-    own = words[: words.index("--")] if "--" in words else words
-    return [word for word in own if word.startswith("--") and word.partition("=")[0] not in known]
+OPERATORS = re.compile(r"[|&;()<>]+")
+BEFORE = re.compile(r"\$|-|run:|do|then|\w+=.*")
+"""Words that may stand before a command: a prompt, a step of a CI file, an assignment."""
 
 
-MENTIONED = sorted(
-    {
-        (name_of(path), re.sub(r"\s+", " ", command))
-        for path in PAGES
-        for command in re.findall(
-            r"`localyun ([^`]+)`", re.sub(r"^ {4}.*$", "", FENCED.sub("", path.read_text("utf-8")), flags=re.M)
-        )
-    }
-)
+def commands(text):
+    """Yield the words of each `localyun ...` in shell text, from the command's name to the next operator."""
+    text = re.sub(r'"\$\(([^()"]*)\)"', r"$(\1)", text.replace("\\\n", " "))
+    for line in text.splitlines():
+        words = shlex.shlex(line, posix=True, punctuation_chars=True)
+        words.whitespace_split = True
+        command, first = None, True
+        for word in words if re.search(r"\blocalyun\b", line) else ():
+            if OPERATORS.fullmatch(word):
+                if command is not None:
+                    yield command
+                command, first = None, True
+            elif command is not None:
+                command.append(word)
+            elif first and word == "localyun":
+                command = []
+            else:
+                first = word.endswith("$") or (first and BEFORE.fullmatch(word) is not None)
+        if command is not None:
+            yield command
 
 
-@pytest.mark.parametrize(("page", "command"), MENTIONED, ids=lambda text: text)
+@cache
+def parser():
+    """Return the grammar of the command line."""
+    return build()
+
+
+def refused(words):
+    """Return what the command line has against a command, "" if nothing."""
+    said = io.StringIO()
+    with redirect_stderr(said), redirect_stdout(io.StringIO()):
+        try:
+            parser().parse_args(words)
+        except SystemExit as ended:
+            return said.getvalue() if ended.code else ""
+        except WrongUsage as error:
+            return str(error)
+    return ""
+
+
+def printed(path):
+    """Return the commands of a page's blocks."""
+    fenced = FENCED.findall(path.read_text(encoding="utf-8"))
+    shell = [text for language, text in fenced if language in {"", "console", "text", "yaml"}]
+    return [command for block in [*shell, *indented(path)] for command in commands(block)]
+
+
+def mentioned(path):
+    """Return the commands within a page's sentences, without the brackets around what may be left out."""
+    text = re.sub(r"^ {4}.*$", "", FENCED.sub("", path.read_text(encoding="utf-8")), flags=re.M)
+    spans = re.findall(r"`((?:\w+=\S+\s+)?localyun\s[^`]*)`", text)
+    found = [command for span in spans for command in commands(re.sub(r"[\[\]]", "", re.sub(r"\s+", " ", span)))]
+    return [["1" if word in {"N", "PORT"} else word for word in each] for each in found]
+
+
+PRINTED = sorted({(name_of(path), tuple(words)) for path in PAGES for words in printed(path)})
+MENTIONED = sorted({(name_of(path), tuple(words)) for path in PAGES for words in mentioned(path)})
+ANY_COMMAND = {("COMMAND", "--help"), ("...",)}
+"""What stands for every command in a sentence."""
+
+
+def spoken(value):
+    """Return a command as it is written, for the names of tests."""
+    return shlex.join(value) if isinstance(value, tuple) else value
+
+
+@pytest.mark.parametrize(("page", "command"), PRINTED, ids=spoken)
+def test_commands_of_blocks_are_accepted(page, command):
+    """The command line takes them with their options and values."""
+    assert refused(command) == "", page
+
+
+@pytest.mark.parametrize(("page", "command"), [each for each in MENTIONED if each[1] not in ANY_COMMAND], ids=spoken)
 def test_commands_within_sentences_exist(page, command):
-    """With every option that is named."""
-    assert grammar(build(), shlex.split(command)) == [], page
+    """With every option that is named; only arguments may be left out."""
+    said = refused(command)
 
-
-@pytest.mark.parametrize(
-    ("page", "command"),
-    sorted({(name_of(path), line) for path in PAGES for block in indented(path)
-            for line in re.findall(r"^\$ localyun (.*)$", block, re.M)}),
-    ids=lambda text: text,
-)  # fmt: skip
-def test_commands_of_sessions_exist(page, command):
-    """Lines that begin with a prompt."""
-    assert grammar(build(), shlex.split(command)) == [], page
+    assert not said or re.search(r"arguments are required|expected one argument", said), page
 
 
 def test_commands_are_found():
     """No test passes because it has looked at nothing."""
+    assert len(PRINTED) > 130
     assert len(MENTIONED) > 80
+    assert {command for _, command in MENTIONED} >= ANY_COMMAND
     assert len(TYPED) > 60
-    assert grammar(build(), ["queue", "send", "--nothing"]) == ["--nothing"]
-    assert grammar(build(), ["queue", "nothing"]) == ["nothing"]
+    assert "--nothing" in refused(["status", "--nothing"])
+    assert "nothing" in refused(["queue", "nothing"])
+    assert "invalid choice" in refused(["env", "--shell", "nothing"])
+    assert list(commands("A=1 localyun queue list | localyun env &&\nx localyun stop")) == [["queue", "list"], ["env"]]
+    assert list(commands('$ eval "$(localyun env)"\nlocalyun start \\\n  -d')) == [["env"], ["start", "-d"]]
+
+
+SHOWN_FILES = {
+    "flow.yml": """\
+version: v1
+type: flow
+steps:
+  - {type: pass, name: StartJob}
+  - {type: wait, name: Wait10s, duration: 10}
+  - type: choice
+    name: CheckJobComplete
+    choices:
+      - goto: Wait10
+        condition: $.status == "running"
+""",
+    "machine.yml": """\
+Type: StateMachine
+SpecVersion: v1
+Name: orders
+StartAt: Count
+States:
+  - Type: Pass
+    Name: Count
+    End: true
+    OutputConstructor:
+      # how many lines the order has
+      lines.$: lenght($Input.order.lines)
+""",
+}
+"""Files in which `flow check` finds what docs/commands.md shows."""
+
+SESSIONS = [
+    pytest.param(command.split()[1:], output, id=f"{path.relative_to(ROOT)}: {command}")
+    for path in PAGES
+    for block in indented(path)
+    for command, output in re.findall(r"^\$ (localyun flow check .*)\n((?:(?!\$ ).*(?:\n|$))+)", block, re.M)
+]
+
+
+@pytest.mark.parametrize(("command", "output"), SESSIONS)
+def test_sessions_print_what_is_shown(command, output, tmp_path):
+    """Line by line, in English on the pages of both languages."""
+    for name, text in SHOWN_FILES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+
+    done = subprocess.run(
+        [sys.executable, "-m", "emulator", *command], cwd=tmp_path, env=os.environ | {"LC_ALL": "C.UTF-8"},
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+
+    assert done.returncode == 1
+    assert (done.stdout + done.stderr).rstrip() == output.rstrip()
+
+
+def test_sessions_are_found():
+    """Two on each of the pages of commands."""
+    assert len(SESSIONS) == 4

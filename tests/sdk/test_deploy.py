@@ -232,7 +232,7 @@ def test_every_kind_deployed_again_changes_nothing(project):
     assert {step["kind"] for step in made} == set(PROVIDERS)
     assert triggers == KINDS
     assert [step for plan in again for step in plan if step["action"] != "unchanged"] == []
-    assert [(done.returncode, done.stdout.strip()) for done in compared] == [(0, "nothing differs")] * 3
+    assert [(done.returncode, done.stdout.strip()) for done in compared] == [(0, "no differences")] * 3
     numbered = {"Version", "Version3", "Call", "Call3", "Layer", "Layer3"}
     assert unrecorded == [
         {"layer": "create", "worker": "update"},

@@ -52,7 +52,7 @@ def exported(emulator, kind, folder):
 
 @pytest.mark.parametrize("kind", ["s.yaml", "template.yml"])
 def test_exported_file_makes_an_empty_emulator_the_same(emulators, kind, tmp_path):
-    """Export, deploy into another emulator, export again: the same files; and nothing differs from the first."""
+    """Export, deploy into another emulator, export again: the same files; and no differences from the first."""
     full, other = emulators
     first, files = exported(full, kind, tmp_path / "one" / "app")
     parameters = [word for name, value in SECRET.items() for word in ("--parameter", f"{name}={value}")]
@@ -67,7 +67,7 @@ def test_exported_file_makes_an_empty_emulator_the_same(emulators, kind, tmp_pat
     assert again == files
     assert b"very-private" not in b"".join(files.values())
     assert [each["name"] for each in first["variables"]] == list(SECRET)
-    assert (compared.returncode, compared.stdout.strip()) == (0, "nothing differs")
+    assert (compared.returncode, compared.stdout.strip()) == (0, "no differences")
     assert removed.returncode == 0, removed.stdout + removed.stderr
 
 
@@ -133,7 +133,7 @@ def test_secret_that_is_not_given_is_not_compared(emulators, kind, how, tmp_path
     changed = localyun(full, "diff", str(folder), "--json")
 
     assert how in written.stderr
-    assert (compared.returncode, compared.stdout) == (0, "nothing differs\n")
+    assert (compared.returncode, compared.stdout) == (0, "no differences\n")
     assert "environmentVariables.API_TOKEN is not compared" in compared.stderr
     assert how in compared.stderr
     assert refused.returncode == 1
@@ -270,4 +270,4 @@ def test_export_and_diff_work_without_the_extra_for_object_storage(tmp_path):
         stopped = running.stop()
 
     assert [each["kind"] for each in done["resources"]] == ["mns.queue"]
-    assert (compared.returncode, compared.stdout.strip(), stopped) == (0, "nothing differs", 0)
+    assert (compared.returncode, compared.stdout.strip(), stopped) == (0, "no differences", 0)

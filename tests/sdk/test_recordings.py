@@ -165,4 +165,4 @@ def test_what_is_no_recording_is_refused_with_words(program):
     assert refused.returncode == 2
     assert "text.har is not a recording" in refused.stderr
     assert empty.returncode == 1
-    assert "no request to a service that is compared" in empty.stderr
+    assert "no request to a service that compare supports" in empty.stderr

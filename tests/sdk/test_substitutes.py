@@ -84,4 +84,4 @@ def test_network_of_a_command_is_refused_where_there_is_none(lacking):
     )  # fmt: skip
 
     assert done.returncode == 1
-    assert "--network gives the command a network of its own, which needs Linux" in done.stderr
+    assert "--network runs the command in its own network, which needs Linux" in done.stderr

@@ -41,7 +41,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     outcomes = list(compared(connected(settings), exchanges))
     left_out = len(exchanges) - len(outcomes)
     if not outcomes:
-        raise CommandFailed(_("{file} has no request to a service that is compared", file=arguments.recording))
+        raise CommandFailed(_("{file} has no request to a service that compare supports", file=arguments.recording))
     _tell(arguments, outcomes, left_out)
     return DIFFERENT if any(each.differences for each in outcomes) else SAME
 
@@ -61,7 +61,7 @@ def _redact(exchanges: Iterable[Exchange], file: Path) -> int:
         file.write_text(write(redacted, "redacted by localyun compare --redact"), encoding="utf-8")
     except OSError as error:
         raise CommandFailed(_("{file} cannot be written: {reason}", file=file, reason=error.strerror)) from error
-    note(_("{file}: {count} requests without accounts, keys, names and bodies", file=file, count=len(redacted)))
+    note(_("{file}: {count} requests; accounts, keys, names and bodies are removed", file=file, count=len(redacted)))
     return SAME
 
 
@@ -115,7 +115,7 @@ def _tell(arguments: Namespace, outcomes: list[Outcome], left_out: int) -> None:
     columns = ("service", "operation", "requests", "same", "different")
     say_table(tuple(map(str.upper, columns)), [[row[name] for name in columns] for row in rows])
     if left_out:
-        note(_("{count} requests go to services that are not compared", count=left_out))
+        note(_("{count} requests go to other services and are not compared", count=left_out))
 
 
 def _summary(outcomes: Iterable[Outcome]) -> list[dict[str, Any]]:

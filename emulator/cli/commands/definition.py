@@ -130,9 +130,9 @@ def _converted(arguments: Namespace, text: str, remarks: int) -> int:
     if not remarks:
         return DONE
     note(
-        _("1 remark in it says what differs")
+        _("1 comment in it describes a difference")
         if remarks == 1
-        else _("{number} remarks in it say what differs", number=remarks)
+        else _("{number} comments in it describe differences", number=remarks)
     )
     return OTHERWISE if arguments.strict else DONE
 

@@ -161,17 +161,17 @@ def _rehearse(
 
 def _note_of(missing: Missing) -> Problem:
     if missing.is_refused:
-        text = _("there is no {type} {name}, and no trigger without it: add it to the file, or create it first")
+        text = _("the trigger needs {type} {name}, which does not exist: add it to the file, or create it first")
     else:
-        text = _("there is no {type} {name}: nothing is delivered to it until it exists")
+        text = _("{type} {name} does not exist; nothing is delivered to it until it does")
     return Problem(missing.resource.line, missing.resource.column, text.format(type=missing.type, name=missing.name))
 
 
 def _note_of_layer(layer: MissingLayer) -> Problem:
     if layer.is_foreign:
-        text = _("the layer {arn} belongs to another account or region and is not here: the function runs without it")
+        text = _("layer {arn} belongs to another account or region; the function runs without it")
     else:
-        text = _("there is no layer {arn}")
+        text = _("layer {arn} does not exist")
     return Problem(layer.resource.line, layer.resource.column, text.format(arn=layer.arn))
 
 
@@ -217,7 +217,7 @@ def _apply(api: DeployClient, steps: Plan, record: Record, path: Path, findings:
         return apply(api, PROVIDERS, steps, _print_step)
     except StepFailed as error:
         if error.left:
-            text = _with_left(error, _("what was done before could not be undone:"))
+            text = _with_left(error, _("these changes could not be undone:"))
             raise CommandFailed(findings.shown(text)) from error
         api.keep_or_forget(record)
         raise CommandFailed(f"{findings.shown(str(error))}\n" + _("the earlier state is restored")) from error
@@ -250,8 +250,8 @@ def _checked(record: Record, arguments: Namespace, path: Path) -> Record:
     """
     if record.file and record.file != str(path) and not arguments.name:
         text = _(
-            "the deployment {name} was made from {file}; choose another name with --name, "
-            "or go on from it with --name {name}"
+            "deployment {name} was created from {file}; choose another name with --name, or update it with "
+            "--name {name}"
         )
         raise CommandFailed(text.format(name=record.name, file=record.file))
     return record
@@ -273,7 +273,7 @@ def _remove(arguments: Namespace, api: DeployClient, path: Path, within: Path | 
     try:
         apply(api, PROVIDERS, steps, _print_step)
     except StepFailed as error:
-        raise CommandFailed(_with_left(error, _("what had been removed before could not be restored:"))) from error
+        raise CommandFailed(_with_left(error, _("these resources were removed and could not be restored:"))) from error
     api.forget(name)
     if not wants_json(arguments):
         say(_("removed {name}: {amount}", name=name, amount=_amount(steps.count(Action.DELETE))))
@@ -316,13 +316,13 @@ def _usual_file(folder: Path) -> Path:
             return (folder / name).absolute()
     if any(folder.glob(f"*{_TERRAFORM}")):
         raise _for_terraform(folder)
-    raise WrongUsage(_("there is none of {files} in {folder}", files=enumerated(USUAL_FILES), folder=folder))
+    raise WrongUsage(_("{folder} contains none of {files}", files=enumerated(USUAL_FILES), folder=folder))
 
 
 def _for_terraform(path: Path) -> WrongUsage:
     text = _(
-        "{path}: a template.yml or an s.yaml is read here; Terraform reads its own files:"
-        " localyun exec -- terraform plan shows what differs, apply deploys"
+        "{path}: this command reads template.yml and s.yaml. For Terraform files, localyun exec -- "
+        "terraform plan shows the differences and apply deploys"
     )
     return WrongUsage(text.format(path=path))
 

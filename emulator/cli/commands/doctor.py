@@ -170,21 +170,23 @@ def names(account: str, region: str, resolver: Resolve = resolve, limit_s: float
     if not resolved["localhost"] or not _all_loopback(resolved["localhost"]):
         yield wrong(
             "names",
-            _("localhost leads to {addresses}", addresses=enumerated(resolved["localhost"]) or "-"),
+            _("localhost resolves to {addresses}", addresses=enumerated(resolved["localhost"]) or "-"),
             _("add the line '127.0.0.1 localhost' to the hosts file"),
         )
     here = [host for host in hosts if resolved[host] and _all_loopback(resolved[host])]
     away = [host for host in hosts if resolved[host] and host not in here]
     if here:
-        yield ok("names", _("these lead to this machine: {hosts}", hosts=enumerated(here)))
+        yield ok("names", _("these names resolve to this machine: {hosts}", hosts=enumerated(here)))
     if away:
         yield remark(
             "names",
-            _("these lead to the cloud: {hosts}", hosts=enumerated(away)),
-            _("run programs that name no address with localyun exec, or give them LOCALYUN_ENDPOINT"),
+            _("these names resolve to the cloud: {hosts}", hosts=enumerated(away)),
+            _("run programs that set no endpoint under localyun exec, or set LOCALYUN_ENDPOINT for them"),
         )
     if not here and not away:
-        yield ok("names", _("no name of the cloud's hosts resolves here, so nothing can reach the cloud by mistake"))
+        yield ok(
+            "names", _("none of the cloud's host names resolves here, so no program can reach the cloud by mistake")
+        )
 
 
 def _all_resolved(hosts: Sequence[str], resolver: Resolve, limit_s: float) -> dict[str, Sequence[str]]:
@@ -215,13 +217,13 @@ def proxies(environ: Mapping[str, str], own: str | None = None) -> Findings:
     elif "*" in direct or {"localhost", "127.0.0.1"} <= direct:
         yield remark(
             "proxies",
-            _("{names} are set, and NO_PROXY keeps calls to this machine from them", names=enumerated(sorted(foreign))),
+            _("{names} are set; NO_PROXY exempts calls to this machine", names=enumerated(sorted(foreign))),
             _("several official SDKs ignore NO_PROXY; localyun exec removes the variables for its command"),
         )
     else:
         yield wrong(
             "proxies",
-            _("calls to this machine go to a proxy, because of {names}", names=enumerated(sorted(foreign))),
+            _("{names} send calls to this machine to a proxy", names=enumerated(sorted(foreign))),
             "export NO_PROXY=localhost,127.0.0.1,::1",
         )
 
@@ -238,12 +240,14 @@ def certificates(state: Path, now_s: float, environ: Mapping[str, str] = os.envi
     try:
         own = authority.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
-        yield ok("certificates", _("there is no certificate authority yet; the first https call makes it"))
+        yield ok("certificates", _("there is no certificate authority yet; the first https call creates it"))
         return
     own = own[max(own.find("-----BEGIN CERTIFICATE"), 0) :]
     ends_s = _end_of(authority)
     if ends_s is None or ends_s < now_s:
-        yield wrong("certificates", _("{path} has ended or cannot be read", path=authority), f"rm -r '{state / 'ca'}'")
+        yield wrong(
+            "certificates", _("{path} has expired or cannot be read", path=authority), f"rm -r '{state / 'ca'}'"
+        )
         return
     yield from _by_variable(own, environ, _contains(ssl.get_default_verify_paths().cafile, own), state)
 
@@ -277,7 +281,8 @@ def _trust(trusting: Sequence[str], strangers: Sequence[str], state: Path) -> Fi
         _("trusted by: {programs}; not by: {strangers}", programs="; ".join(trusting), strangers=by_others)
         if trusting
         else _("this shell's programs do not trust the emulator's authority: {strangers}", strangers=by_others),
-        _("localyun exec makes its command trust them; for others see {path}", path=state / "ca" / "ca.pem"),
+        _("localyun exec makes its command trust it; configure other programs with {path}",
+          path=state / "ca" / "ca.pem"),
     )  # fmt: skip
 
 

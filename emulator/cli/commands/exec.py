@@ -73,7 +73,7 @@ def _enter_network(environ: Mapping[str, str], state: Path) -> None:
     Raises: CommandFailed.
     """
     if not system.NETWORK:
-        raise CommandFailed(_("--network gives the command a network of its own, which needs Linux"))
+        raise CommandFailed(_("--network runs the command in its own network, which needs Linux"))
     from emulator.redirect import network  # needed with this option only, and not there on Windows
 
     variables = {80: "LOCALYUN_HTTP_PORT", 443: "LOCALYUN_HTTPS_PORT"}
@@ -129,7 +129,7 @@ def _address(client: Client, state: Path) -> dict[str, str]:
     """
     http = urlsplit(client.endpoint.http)
     if http.hostname not in {"127.0.0.1", "localhost"}:
-        text = _("exec leads programs to 127.0.0.1 only, and the emulator is at {address}")
+        text = _("exec can redirect programs only to 127.0.0.1, but the emulator is at {address}")
         raise CommandFailed(text.format(address=client.endpoint.http))
     https = client.endpoint.https or client.admin_address(
         "status", "https"

@@ -219,7 +219,7 @@ def _tell(arguments: Namespace, search: Search, outcomes: list[dict[str, Any]], 
     found = _("1 outcome") if len(outcomes) == 1 else _("{number} outcomes", number=len(outcomes))
     say(_("{found}; schedules tried: {tried} of {known}", found=found, tried=search.tried, known=search.known))
     if search.tried == 1:
-        note(_("No effect could go in another order; --faults names what may happen to effects."))
+        note(_("No effects could happen in another order; --faults tries faults as well."))
     with suppress(CommandFailed):  # an emulator without a console
         if page and not arguments.no_link:
             say(_("The outcomes in the console (the link works once):") + f"\n  {link(client, page)[0]}")

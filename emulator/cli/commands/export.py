@@ -74,7 +74,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
         _read_back(client, done, content, folder)
     _say(arguments, folder / done.file, done, content)
     if others := client.other_regions():
-        note(_("only {region} is exported; LOCALYUN_REGION names one of the others: {others}",
+        note(_("only {region} is exported; to export another region, set LOCALYUN_REGION: {others}",
                region=client.keys.region, others=", ".join(others)))  # fmt: skip
     return DONE
 
@@ -121,7 +121,7 @@ def _read_back(client: Client, done: Written, content: Portable, folder: Path) -
     try:
         read(whole(done.text, Findings()), target, folder, parameters, values if project else {})
     except FileProblems as error:
-        text = _("what was written cannot be deployed; --only leaves parts out")
+        text = _("the exported files cannot be deployed; --only exports a part of the resources")
         raise CommandFailed(f"{text}\n{listed(folder / done.file, error.problems)}") from error
 
 
@@ -139,7 +139,7 @@ def _say(arguments: Namespace, path: Path, done: Written, content: Portable) -> 
         return
     say(_("{file}: {number} resources", file=path, number=len(done.resources)))
     for each in content.variables:
-        text = _("{owner} may be secret and was not written; to deploy, give it: {how}")
+        text = _("{owner} may be secret and was not written; set it before you deploy: {how}")
         note(text.format(owner=each.owner, how=_how_to_give(done.file, each.name)))
     for text in notes:
         note(text)
@@ -197,7 +197,7 @@ def _compared(path: Path, target: Target, parameters: Mapping[str, str]) -> Blue
 
 def _say_not_compared(places: Sequence[NotCompared], form: str) -> None:
     for each in places:
-        text = _("{owner}: {path} is not compared, its value is not given: {how}")
+        text = _("{owner}: {path} is not compared because it has no value: {how}")
         how = " ".join(_how_to_give(form, name) for name in sorted(each.names))
         note(text.format(owner=each.resource.logical, path=each.path, how=how))
 
@@ -206,7 +206,7 @@ def _say_differences(arguments: Namespace, differences: Sequence[Difference]) ->
     if wants_json(arguments):
         say_json([_row(each) for each in differences])
     elif not differences:
-        say(_("nothing differs"))
+        say(_("no differences"))
     else:
         rows = [row for each in differences for row in _rows(each)]
         say_table(("type", "logical name", "property", "file", "running"), rows)

@@ -56,7 +56,7 @@ def start(arguments: Namespace, settings: Settings) -> int:
         return start_many(arguments, settings, start_execution)
     check_input(arguments.input)
     if arguments.events and not arguments.follow:
-        raise WrongUsage(_("--events goes with --follow"))
+        raise WrongUsage(_("--events requires --follow"))
     client = connect(settings)
     started = start_execution(client, arguments.flow, arguments.input, arguments.name)
     if arguments.follow:
@@ -67,7 +67,7 @@ def start(arguments: Namespace, settings: Settings) -> int:
 def _leave_out(what: str, given: dict[str, Any]) -> None:
     """Raises: WrongUsage for an option that has no effect beside *what*."""
     for option in (name for name, value in given.items() if value):
-        raise WrongUsage(_("{option} does not go with {what}", option=option, what=what))
+        raise WrongUsage(_("{option} cannot be combined with {what}", option=option, what=what))
 
 
 def start_execution(client: Client, flow: str, input_json: str, name: str | None = None) -> dict[str, Any]:
@@ -207,7 +207,7 @@ def show_list(arguments: Namespace, settings: Settings) -> int:
     if arguments.flow is None:
         chosen = {"--status": arguments.status, "--since": arguments.since, "--error": arguments.error_name}
         for option in (name for name, value in chosen.items() if value):
-            raise WrongUsage(_("{option} chooses executions: name the flow", option=option))
+            raise WrongUsage(_("{option} requires the name of a flow", option=option))
         flows = list(client.workflow_pages("ListFlows", "Flows"))
         headings = ("name", "created", "description")
         rows = [(flow["Name"], flow["CreatedTime"], short(flow.get("Description") or "", 60)) for flow in flows]

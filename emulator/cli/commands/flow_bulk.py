@@ -132,7 +132,7 @@ def _since(client: Client, text: str) -> str:
     try:
         return iso_millis(parse_iso(text))
     except ValueError as error:
-        raise WrongUsage(_("--since is a duration such as 2h, or a time")) from error
+        raise WrongUsage(_("--since takes a duration such as 2h, or a time")) from error
 
 
 def _all(works: Sequence[tuple[str, Callable[[], Outcome]]], parallel: int) -> Iterator[tuple[str, Outcome]]:

@@ -59,7 +59,7 @@ def step(arguments: Namespace, settings: Settings) -> int:
         what = f"{came['error']} {came['cause']}".strip() or json.dumps(came["output"], ensure_ascii=False)
         say(f"{came['status']}: {what}")
         if came["missing"]:
-            say(_("missing: {paths}; --input and --local give them", paths=", ".join(came["missing"])))
+            say(_("missing data: {paths}; pass it with --input or --local", paths=", ".join(came["missing"])))
         if came["next"]:
             say(_("next: {step}", step=came["next"]))
     return 1 if came["status"] == "Failed" else 0
@@ -88,7 +88,7 @@ def fork(arguments: Namespace, settings: Settings) -> int:
     if not execution:
         raise WrongUsage(_("name the execution as FLOW/EXECUTION"))
     if (arguments.before is None) == (arguments.event is None):
-        raise WrongUsage(_("either --before or --event says where the fork begins"))
+        raise WrongUsage(_("give either --before or --event to say where the fork begins"))
     client = connect(settings)
     account = client.keys.account_id
     body = {
@@ -149,7 +149,7 @@ class _Session:
                     _show(stop)
             if not self._ask(state):
                 if not self._as_json:
-                    say(_("the execution stays where it is; continue with --execution {name}", name=self._execution))
+                    say(_("the execution remains stopped; continue with --execution {name}", name=self._execution))
                 return 0
 
     def _until_stop(self) -> dict[str, Any]:
@@ -194,7 +194,7 @@ class _Session:
         if rest.startswith("@"):
             strand, _space, rest = rest[1:].partition(" ")
             if not strand.isdigit():
-                raise WrongUsage(_("@STRAND has the number of a branch"))
+                raise WrongUsage(_("@STRAND takes the number of a branch"))
             body["strand"] = int(strand)
         if rest.strip():
             body["data"] = _object(_("the data"), rest)

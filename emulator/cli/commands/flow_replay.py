@@ -63,7 +63,7 @@ def _tell(arguments: Namespace, replayed: "Replayed", place: str, line: int | No
         say(_("no difference in {number} events", number=replayed.events))
         return
     where = f"{place}:{line}: " if line is not None else ""
-    say(where + _("the flow differs from event {number} on", number=difference.event))
+    say(where + _("the flow differs from event {number} onwards", number=difference.event))
     say(_("    recorded: {event}", event=difference.expected))
     say(_("    here:     {event}", event=difference.found))
 

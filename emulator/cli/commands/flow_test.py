@@ -255,7 +255,7 @@ def _update(suite: "Suite", ran: list[Ran], parameters: Mapping[str, str]) -> in
     left = _run_some(again, [number for number, case in enumerate(again.cases) if case.name in names])
     for each in left:
         if each.reasons:
-            complain(_("{file}:{line}: {name} fails still", file=suite.file, line=each.line, name=each.name))
+            complain(_("{file}:{line}: {name} still fails", file=suite.file, line=each.line, name=each.name))
     return sum(bool(each.reasons) for each in left)
 
 

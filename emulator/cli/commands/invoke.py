@@ -75,7 +75,7 @@ def _call_later(arguments: Namespace, settings: Settings, event: bytes) -> int:
         request_id = str(step["requestId"])
         if not wants_json(arguments):
             note(_("queued: {id}; Ctrl-C stops waiting, not the call", id=request_id))
-    raise CommandFailed(_("the emulator ended before the function did"))
+    raise CommandFailed(_("the emulator stopped before the function returned"))
 
 
 def _show_end(arguments: Namespace, request_id: str, end: Mapping[str, Any]) -> int:
@@ -92,7 +92,7 @@ def _show_end(arguments: Namespace, request_id: str, end: Mapping[str, Any]) -> 
         words = (
             _("destination {resource}: delivered")
             if end["destination"]["delivered"]
-            else _("destination {resource}: refused, `localyun logs` and the emulator's log say why")
+            else _("destination {resource}: refused; for the reason see `localyun logs` and the emulator's log")
         )
         note(words.format(resource=end["destination"]["resource"]))
     note(_("{status} after {count} attempt(s)", status=end["status"], count=end["attempts"]))
@@ -144,7 +144,7 @@ def path_of(function: str) -> str:
     """
     service, slash, name = function.rpartition("/")
     if not name or (slash and not service) or "/" in service:
-        raise WrongUsage(_("a function is written [SERVICE[.QUALIFIER]/]FUNCTION, not {name!r}", name=function))
+        raise WrongUsage(_("write the function as [SERVICE[.QUALIFIER]/]FUNCTION, not {name!r}", name=function))
     if service:
         return f"/{FC_VERSION}/services/{quote(service, safe='')}/functions/{quote(name, safe='')}/invocations"
     return f"/{FC3_VERSION}/functions/{quote(name, safe='')}/invocations"
@@ -200,7 +200,7 @@ def call_debugged(arguments: Namespace, settings: Settings, event: bytes) -> Cal
                 body=a2b_base64(step["body"]),
                 log=str(step["log"]),
             )
-    raise CommandFailed(_("the emulator ended before the function did"))
+    raise CommandFailed(_("the emulator stopped before the function returned"))
 
 
 def _introduce(function: str, debugger: Mapping[str, Any], *, waits: bool) -> None:
@@ -246,7 +246,7 @@ def list_triggers(arguments: Namespace, settings: Settings) -> int:
     answer = client.admin("GET", "triggers", region=client.keys.region)
     names = ("function", "trigger", "type", "qualifier")
     rows = [(*(row[name] for name in names), _state(row), _about(row)) for row in answer["triggers"]]
-    headings = ("function", "trigger", "type", "qualifier", "state", "what it listens to")
+    headings = ("function", "trigger", "type", "qualifier", "state", "event source")
     show_rows(arguments, headings, rows, answer["triggers"])
     for problem in answer.get("problems", []):
         complain(problem)

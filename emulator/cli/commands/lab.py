@@ -45,7 +45,7 @@ def clock(arguments: Namespace, settings: Settings) -> int:
     frozen = _(" (frozen)") if answer["frozen"] else ""
     say(_("{now}{frozen}", now=answer["now"], frozen=frozen))
     if broken_off := answer.get("broken_off"):
-        say(_("the last move, to {to}, stopped at {reached} because its request ended", **broken_off))
+        say(_("the last clock move, to {to}, stopped at {reached} because its client disconnected", **broken_off))
     rows = [(each["at"], duration(each["in_ms"]), _event(each["what"]), each["resource"]) for each in answer["next"]]
     if rows:
         say_table(("at", "in", "what", "resource"), rows)
@@ -82,7 +82,7 @@ def settle(arguments: Namespace, settings: Settings) -> int:
         answer = connect(settings).admin("POST", "settle", {"timeout": arguments.timeout})
     except CallRefused as refusal:
         return _not_done(arguments, refusal)
-    done = tell(arguments, _("quiet"), answer)
+    done = tell(arguments, _("idle"), answer)
     if not wants_json(arguments):
         _note(answer["waiting"])
     return done
@@ -112,11 +112,11 @@ def _note_jumps(begin: str, jumped: list[dict[str, Any]]) -> None:
     if not jumped:
         note(_("there was no event to jump to; the time is still {time}", time=begin))
         return
-    note(_("jumped from {time} over:", time=begin))
+    note(_("moved from {time} past:", time=begin))
     for each in jumped[:_JUMPS_SHOWN]:
         note_row(f"  {each['at']}  +{duration(each['in_ms'])}  {_event(each['what'])}  ", each["resource"])
     if len(jumped) > _JUMPS_SHOWN:
-        note(_("  and {number} more; --json has them", number=len(jumped) - _JUMPS_SHOWN))
+        note(_("  and {number} more; --json lists all", number=len(jumped) - _JUMPS_SHOWN))
 
 
 def _not_done(arguments: Namespace, refusal: CallRefused) -> int:

@@ -122,7 +122,7 @@ def _show(arguments: Namespace, messages: Sequence[Fields]) -> int:
 
 
 _QUEUE = "queue:"
-_TOPICS = {"topic": "TopicName", "on their way": "MessageCount"}
+_TOPICS = {"topic": "TopicName", "pending": "MessageCount"}
 _SUBSCRIPTIONS = {
     "subscription": "SubscriptionName",
     "endpoint": "Endpoint",

@@ -40,7 +40,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
         note(_("{file}: {count} requests with responses; it contains keys: use compare --redact before you share it",
                file=file, count=len(exchanges)))  # fmt: skip
         if told["leftOut"]:
-            complain(_("{count} more did not fit", count=told["leftOut"]))
+            complain(_("{count} more exceeded the limit and were not recorded", count=told["leftOut"]))
     return code
 
 

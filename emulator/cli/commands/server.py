@@ -130,7 +130,7 @@ def reset(arguments: Namespace, settings: Settings) -> int:
     names = ("service", "queue", "topic", "flow", "function")
     scope = {name: value for name in names if (value := getattr(arguments, name))}
     if not arguments.yes and not scope and sys.stdin.isatty():
-        question = _("Delete everything in {address} (functions of the folder stay)? [y/N]")
+        question = _("Delete everything in {address}, except the functions of the folder? [y/N]")
         if input(question.format(address=client.endpoint.http) + " ").strip().lower() not in {"y", "yes"}:
             raise CommandFailed(_("nothing has been deleted"))
     done = client.admin("POST", "reset", scope)
@@ -225,7 +225,7 @@ def env(arguments: Namespace, settings: Settings) -> int:
         if not settings.config.state.is_dir():
             raise
         health = {}
-        complain(_("no emulator answers at the moment; these are the address and the keys of the next start"))
+        complain(_("no emulator is running; the next start will use this address and these keys"))
     account = str(health.get("account") or keys.account_id)
     region = str(health.get("region") or keys.region or DEFAULT_REGION)
     pairs = variables(client.endpoint.http, keys, account, region)
@@ -278,7 +278,7 @@ def console(arguments: Namespace, settings: Settings) -> int:
         return 0
     open_address(address)
     text = _(
-        "opened {page}; the link worked once, within {seconds} s", page=address.partition("/login")[0], seconds=seconds
+        "opened {page}; the link works once, within {seconds} s", page=address.partition("/login")[0], seconds=seconds
     )
     return tell(arguments, text, {"opened": address.partition("/login")[0]})
 

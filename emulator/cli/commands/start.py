@@ -108,8 +108,8 @@ def explain(error: BaseException, settings: Settings) -> str | None:
     match error:
         case OSError() | sqlite3.OperationalError() if _lacks_handles(error):
             text = _(
-                "too few file handles to start ({reason}). Allow more of them (ulimit -n 1024), or end programs that "
-                "hold many."
+                "too few file descriptors to start ({reason}). Raise the limit (ulimit -n 1024), or close "
+                "programs that hold many."
             )
             return text.format(reason=os_reason(error) if isinstance(error, OSError) else error)
         case PortInUse():
@@ -118,8 +118,8 @@ def explain(error: BaseException, settings: Settings) -> str | None:
             return _folder_taken(error, settings)
         case StorageDamaged():
             text = _(
-                "{file} is damaged: {error}. Restore it from a copy, or move it away to start with nothing in it; "
-                "keys and code stay."
+                "{file} is damaged: {error}. Restore a backup, or move the file away to start empty; keys and "
+                "code are kept."
             )
             return text.format(file=state / "state.db", error=error)
         case StateTooNew():
@@ -176,7 +176,7 @@ def _folder_taken(error: FolderInUse, settings: Settings) -> str:
     taken = _("{folder} is in use by another emulator (process {pid}).", folder=error.folder, pid=error.pid or "?")
     text = sentences(taken, _("Stop it with localyun stop, or use another folder with --state DIR."))
     if (origin := settings.origins["state"]).startswith("LOCALYUN_"):
-        text = sentences(text, _("{variable} of this shell names that folder.", variable=origin))
+        text = sentences(text, _("In this shell, {variable} selects that folder.", variable=origin))
     return text
 
 

@@ -87,7 +87,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     else:
         say(str(target))
         note(_("Keys, tokens, secrets and variables of functions are masked."))
-        note(_("Logs hold what your functions printed: look through the archive before you pass it on."))
+        note(_("Logs contain the output of your functions: review the archive before you share it."))
     return DONE
 
 

@@ -36,7 +36,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     prices = _read(arguments.prices) if arguments.prices else None
     client = connect(settings)
     if arguments.reset:
-        return tell(arguments, _("The counters are at 0."), client.admin("POST", "usage/reset"))
+        return tell(arguments, _("The counters are now 0."), client.admin("POST", "usage/reset"))
     narrowed = {name: getattr(arguments, name) for name in ("execution", "deployment") if getattr(arguments, name)}
     usage = client.admin("GET", "usage", **narrowed)
     lines = estimate(usage["items"], prices, arguments.scale) if prices else []
@@ -108,13 +108,13 @@ def _show_costs(amounts: Mapping[str, float], lines: Sequence[Line], prices: Pri
     total = sum(each.cost for each in lines)
     say_table(("PRICE", "UNITS", "FREE", "BILLED", prices.currency), [*rows, (_("total"), "", "", "", f"{total:.4f}")])
     say()
-    say(_("An estimate: the usage is that of a month, and nothing else uses the free amounts. What is assumed:"))
+    say(_("An estimate, as if this were the usage of one month and nothing else used the free quota. Assumptions:"))
     language = is_chinese()
     for item in dict.fromkeys(item for each in lines for item in each.assumed):
         say(f"  {item}: {BY_NAME[item].assumed[language]}")
     left = unpriced(amounts, prices)
     if left:
-        say(_("Without a price: {items}", items=", ".join(left)))
+        say(_("No price for: {items}", items=", ".join(left)))
 
 
 def amount_text(amount: float) -> str:

@@ -305,7 +305,7 @@ def _problem(error: FcError) -> dict[str, Any]:
 
 @operation("code", "GET /code/{token}", right=ANYONE)
 def code(admin: FunctionAdmin, call: OperationRequest) -> Response | None:
-    """The zip an answer to GetFunctionCode points to; the token in the path is the permission."""
+    """The zip file that a response of GetFunctionCode points to; the token in the path grants access."""
     package = admin.code_download(call.path["token"])
     if package is None:
         return None
@@ -323,7 +323,7 @@ def code(admin: FunctionAdmin, call: OperationRequest) -> Response | None:
     argument("follow", FLAG, "Go on with new lines as they come.", default=False),
 )
 def logs(admin: FunctionAdmin, call: OperationRequest) -> Response:
-    """The last lines of a function's log, then new ones while following.
+    """The last lines of a function's log; with ``follow`` new lines as they arrive.
 
     Raises: FunctionNotFound.
     """
@@ -332,7 +332,7 @@ def logs(admin: FunctionAdmin, call: OperationRequest) -> Response:
 
 @operation("triggers", "GET /triggers", _REGION)
 def triggers(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any]:
-    """The triggers of all functions; what the functions folder's files say that is left out or ignored."""
+    """The triggers of all functions, and settings in the functions folder that are ignored."""
     there, _ = _there(admin, call)
     return {"triggers": there.triggers(), "problems": admin.problems()}
 
@@ -345,7 +345,7 @@ def triggers(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any]:
     _REGION,
 )
 def sessions(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any]:
-    """The latest sessions of functions with the instances they are bound to; times in milliseconds."""
+    """The latest sessions of functions, with the instance each is bound to; times in milliseconds."""
     there, arguments = _there(admin, call)
     return {"sessions": there.sessions(**arguments)}
 
@@ -355,11 +355,11 @@ def sessions(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any]:
     "GET /trigger-event",
     argument("function", about="``service/function`` or ``function``."),
     argument("trigger", about="The trigger's name."),
-    argument("payload", about="What its source brings, instead of an example.", default=None),
+    argument("payload", about="The event of its source, instead of an example.", default=None),
     _REGION,
 )
 def trigger_event(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any]:
-    """The event that a trigger would give its function now.
+    """The event that a trigger would pass to its function now.
 
     Raises: TriggerNotFound.
     """
@@ -377,7 +377,7 @@ def trigger_event(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any
     _REGION,
 )
 async def fire_trigger(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any]:
-    """Call a trigger's function now and answer the result; ``body`` is base64.
+    """Call a trigger's function now and return the result; ``body`` is Base64.
 
     Raises: FcError when there is no such trigger or its function cannot be called.
     """
@@ -393,7 +393,7 @@ async def fire_trigger(admin: FunctionAdmin, call: OperationRequest) -> dict[str
     _REGION,
 )
 def call_later(admin: FunctionAdmin, call: OperationRequest) -> Response:
-    """Queue a call; the answer is a line of JSON with its id, and one with its end and what its destination got."""
+    """Queue an asynchronous call; returns one line of JSON with its id, and one with its result and destination."""
     there, arguments = _there(admin, call)
     return Response(200, _lines(there.call_later(**arguments)), [("Content-Type", "application/x-ndjson")])
 
@@ -408,7 +408,7 @@ def call_later(admin: FunctionAdmin, call: OperationRequest) -> Response:
     _REGION,
 )
 def debug(admin: FunctionAdmin, call: OperationRequest) -> Response:
-    """Call a function with a debugger in it; the answer is a line of JSON for each step, closing it ends the call.
+    """Call a function in a debugger; returns a line of JSON per step; closing the connection ends the call.
 
     Raises: FcError when there is no such function or it cannot be debugged.
     """

@@ -28,7 +28,7 @@ _LIMIT = argument("limit", COUNT, "The most rows to return.", default=100)
 
 @operation("purge-queue", "POST /purge-queue", argument("queue", about="The queue's name.", default=""))
 async def purge_queue(service: MessageService, call: OperationRequest) -> dict[str, Any]:
-    """Delete every message of a queue; answers how many there were.
+    """Delete every message of a queue; returns their number.
 
     Raises: QueueNotExist.
     """
@@ -38,7 +38,7 @@ async def purge_queue(service: MessageService, call: OperationRequest) -> dict[s
 
 @operation("messages", "GET /messages", argument("queue", about="The queue's name."), _LIMIT)
 def messages(service: MessageService, call: OperationRequest) -> dict[str, Any]:
-    """The first visible and the next hidden messages of a queue; changes nothing.
+    """The visible and hidden messages of a queue, next ones first; changes nothing.
 
     Raises: QueueNotExist.
     """
@@ -51,11 +51,11 @@ def messages(service: MessageService, call: OperationRequest) -> dict[str, Any]:
     "move-messages",
     "POST /move-messages",
     argument("queue", about="The queue's name."),
-    argument("to", about="The name of the other queue; empty: where each dead letter comes from.", default=""),
+    argument("to", about="The name of the other queue; empty: the source queue of each dead letter.", default=""),
     argument("message", about="Only the message with this id, visible or hidden.", default=""),
 )
 def move_messages(service: MessageService, call: OperationRequest) -> dict[str, Any]:
-    """Send the visible messages of a queue to another, up to a thousand; answers how many.
+    """Move visible messages, at most a thousand, to another queue; returns their number.
 
     Messages keep body, priority, group and properties of their own. Without ``to`` those that are no dead letters stay.
 
@@ -85,7 +85,7 @@ def move_messages(service: MessageService, call: OperationRequest) -> dict[str, 
     argument("message", about="The message's id."),
 )
 def redeliver(service: MessageService, call: OperationRequest) -> dict[str, Any] | None:
-    """Deliver a message now: one that waits for its next attempt, or once more one whose delivery has ended.
+    """Deliver a message now, whether it waits for its next attempt or its delivery has ended.
 
     Raises: TopicNotExist, SubscriptionNotExist.
     """
@@ -112,14 +112,14 @@ def deliveries(service: MessageService, call: OperationRequest) -> dict[str, Any
 
 @operation("outbox", "GET /outbox", _LIMIT)
 def outbox(service: MessageService, call: OperationRequest) -> dict[str, Any]:
-    """Mails, short messages and the like that were recorded instead of sent, newest first."""
+    """Mails, short messages and notifications that were recorded instead of sent, newest first."""
     entries = service.topic_store.outbox(call.tenant, call.arguments["limit"])
     return {"entries": [outbox_object(each) for each in entries]}
 
 
 @operation("signing-certificate", f"GET /{CERTIFICATE_PAGE}", right=ANYONE)
 async def signing_certificate(service: MessageService, call: OperationRequest) -> Response:
-    """The certificate that pushes of topics are verified with; receivers have no key, so anyone may read it.
+    """The certificate to verify pushes of topics with; readable without a key because receivers have none.
 
     Raises: SigningFailed.
     """

@@ -103,13 +103,15 @@ class Accounts:
 
 @operation("list-accounts", "GET /accounts")
 def list_accounts(accounts: Accounts, call: OperationRequest) -> dict[str, Any]:
-    """The accounts beside the installation's own, with their keys."""
+    """The additional accounts, with their keys."""
     return {"accounts": [_shown(each) for each in accounts.all()]}
 
 
-@operation("add-account", "POST /accounts", argument("accountId", about="Up to 20 digits; or generated.", default=""))
+@operation(
+    "add-account", "POST /accounts", argument("accountId", about="Up to 20 digits (default: generated).", default="")
+)
 def add_account(accounts: Accounts, call: OperationRequest) -> dict[str, Any]:
-    """Add an account and return its key; an account that is there already stays as it is.
+    """Add an account and return its key; an existing account is not changed.
 
     Raises: InvalidAccountId, AccountAlreadyExists, TooManyAccounts.
     """

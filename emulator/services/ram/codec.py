@@ -256,7 +256,7 @@ def page(
     render: Callable[[T], dict[str, Any]],
     elements: tuple[str, str],
 ) -> dict[str, Any]:
-    """Answer a list operation: *read* returns the items after a marker, *elements* names the list and the item.
+    """Return a list operation: *read* returns the items after a marker, *elements* names the list and the item.
 
     Raises: RamError: InvalidParameter.*.
     """

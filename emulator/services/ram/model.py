@@ -57,16 +57,16 @@ ROLE = Shape(
         Field(
             "AssumeRolePolicyDocument", "trust", JSON_TEXT, required=True,
             names={"change": ("NewAssumeRolePolicyDocument",)}, only=("rpc", "change", "file"), source="CreateRole",
-            help=("the policy that decides who may assume it", "说明谁可以扮演的策略"),
+            help=("policy that says who may assume the role", "信任策略，说明谁可以扮演该角色"),
         ),
         Field(
             "Description", "description", Text(limits.DESCRIPTION_LENGTH), default="",
-            names={"change": ("NewDescription",)}, source="CreateRole", help=("what it is for", "用途说明"),
+            names={"change": ("NewDescription",)}, source="CreateRole", help=("description", "描述"),
         ),
         Field(
             "MaxSessionDuration", "max_session_s", duration(limits.MAX_SESSION_S), default=limits.MAX_SESSION_S.default,
             names={"change": ("NewMaxSessionDuration",)}, source="CreateRole",
-            help=("how long its credentials may be valid", "临时凭证的最长有效期"),
+            help=("maximum validity of its credentials", "临时凭证的最长有效期"),
         ),
     ),
     Role,

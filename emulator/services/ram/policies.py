@@ -66,7 +66,7 @@ def create_policy(access: AccessManagement, call: OperationRequest) -> Reply:
 
 @operation("GetPolicy")
 def get_policy(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Return a policy with the version in force.
+    """Return a policy with its default version.
 
     Raises: RamError: EntityNotExist.Policy.
     Source: RAM API reference, GetPolicy.
@@ -81,7 +81,7 @@ def get_policy(access: AccessManagement, call: OperationRequest) -> Reply:
 
 @operation("ListPolicies")
 def list_policies(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Return a page of the policies, those of the system first, each kind by name.
+    """Return a page of the policies: system policies first, then custom ones, by name.
 
     ``PolicyType`` selects one kind, ``Tag`` those with the tags.
 
@@ -134,7 +134,7 @@ def update_policy_description(access: AccessManagement, call: OperationRequest) 
 
 @operation("DeletePolicy")
 def delete_policy(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Delete a policy that is not attached; one with several versions only when ``CascadingDelete`` says so.
+    """Delete a policy that is not attached; several versions need ``CascadingDelete``.
 
     Raises: RamError: EntityNotExist.Policy, NoPermission.SystemPolicy, DeleteConflict.Policy.*.
     Source: RAM API reference, DeletePolicy.
@@ -152,7 +152,7 @@ def delete_policy(access: AccessManagement, call: OperationRequest) -> Reply:
 
 @operation("CreatePolicyVersion")
 def create_policy_version(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Add a version; ``RotateStrategy`` may make room for it by deleting the oldest one that is not in force.
+    """Add a version; ``RotateStrategy`` can delete the oldest one that is not the default.
 
     Raises: RamError: a parameter's, MalformedPolicyDocument, EntityNotExist.Policy, NoPermission.SystemPolicy,
     LimitExceeded.Policy.Version.
@@ -206,7 +206,7 @@ def list_policy_versions(access: AccessManagement, call: OperationRequest) -> Re
 
 @operation("DeletePolicyVersion")
 def delete_policy_version(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Delete a version that is not in force.
+    """Delete a version that is not the default.
 
     Raises: RamError: EntityNotExist.Policy, NoPermission.SystemPolicy, EntityNotExist.Policy.Version,
     DeleteConflict.Policy.Version.Default.
@@ -221,7 +221,7 @@ def delete_policy_version(access: AccessManagement, call: OperationRequest) -> R
 
 @operation("SetDefaultPolicyVersion")
 def set_default_policy_version(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Put a version in force.
+    """Make a version the default.
 
     Raises: RamError: EntityNotExist.Policy, NoPermission.SystemPolicy, EntityNotExist.Policy.Version.
     Source: RAM API reference, SetDefaultPolicyVersion.

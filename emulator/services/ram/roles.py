@@ -51,7 +51,7 @@ def get_role(access: AccessManagement, call: OperationRequest) -> Reply:
 
 @operation("UpdateRole")
 def update_role(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Change the attributes that the request has; a description may be emptied, a trust policy may not.
+    """Change the attributes in the request; a description may be empty, a trust policy may not.
 
     Raises: RamError: a parameter's, MalformedPolicyDocument, EntityNotExist.Role.
     Source: RAM API reference, UpdateRole.
@@ -111,7 +111,7 @@ def _named(access: AccessManagement, call: OperationRequest) -> Role:
 
 @operation("TagResources")
 def tag_resources(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Set tags of resources, in place of those with the same keys.
+    """Set tags of resources; tags with the same keys are replaced.
 
     Raises: RamError: a parameter's, EntityNotExist.Role, .Policy, LimitExceeded.Tag.
     Source: RAM API reference, TagResources.
@@ -130,7 +130,7 @@ def tag_resources(access: AccessManagement, call: OperationRequest) -> Reply:
 
 @operation("UntagResources")
 def untag_resources(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Remove the tags with the keys ``TagKeys`` from resources, or all of them when ``All`` says so.
+    """Remove the tags with the keys ``TagKeys`` from resources, or with ``All`` all tags.
 
     Raises: RamError: a parameter's, EntityNotExist.Role, .Policy.
     Source: RAM API reference, UntagResources.
@@ -147,7 +147,7 @@ def untag_resources(access: AccessManagement, call: OperationRequest) -> Reply:
 
 @operation("ListTagResources")
 def list_tag_resources(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Return the tags of resources of one type: of those that the request names, or that have its tags.
+    """Return the tags of resources of one type, filtered by resource or by tag.
 
     ``NextToken`` is a position in the list, whose order is that of names and keys (assumed).
 

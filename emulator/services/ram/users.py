@@ -102,7 +102,7 @@ def get_user(access: AccessManagement, call: OperationRequest) -> Reply:
 
 @operation("UpdateUser")
 def update_user(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Change the attributes that the request has; a new name counts everywhere.
+    """Change the attributes in the request; a new name applies everywhere.
 
     Raises: RamError: a parameter's, EntityNotExist.User, EntityAlreadyExists.User.
     Source: RAM API reference, UpdateUser.
@@ -158,7 +158,7 @@ def delete_user(access: AccessManagement, call: OperationRequest) -> Reply:
 @operation("GetLoginProfile")
 @operation("DeleteLoginProfile")
 def no_login_profile(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Answer that a user has no password for the console; nobody has one here.
+    """Return an error: the user has no password for the console; nobody has one here.
 
     Raises: RamError: EntityNotExist.User, EntityNotExist.User.LoginProfile.
     Source: RAM API reference, DeleteLoginProfile; Terraform's provider asks before it deletes a user.
@@ -168,7 +168,7 @@ def no_login_profile(access: AccessManagement, call: OperationRequest) -> Reply:
 
 @operation("UnbindMFADevice")
 def no_device(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Answer that a user has no device for a second factor; nobody has one here.
+    """Return an error: the user has no device for a second factor; nobody has one here.
 
     Raises: RamError: EntityNotExist.User, EntityNotExist.User.MFADevice.
     Source: RAM API reference, UnbindMFADevice; Terraform's provider asks before it deletes a user.
@@ -202,7 +202,7 @@ def get_group(access: AccessManagement, call: OperationRequest) -> Reply:
 
 @operation("UpdateGroup")
 def update_group(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Change the attributes that the request has; a new name counts everywhere.
+    """Change the attributes in the request; a new name applies everywhere.
 
     Raises: RamError: a parameter's, EntityNotExist.Group, EntityAlreadyExists.Group.
     Source: RAM API reference, UpdateGroup.
@@ -277,7 +277,7 @@ def remove_user_from_group(access: AccessManagement, call: OperationRequest) -> 
 
 @operation("ListUsersForGroup")
 def list_users_for_group(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Return all users of a group and when each joined.
+    """Return all users of a group with the date each joined.
 
     Raises: RamError: EntityNotExist.Group.
     Source: RAM API reference, ListUsersForGroup.
@@ -297,7 +297,7 @@ def list_users_for_group(access: AccessManagement, call: OperationRequest) -> Re
 
 @operation("ListGroupsForUser")
 def list_groups_for_user(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Return a user's groups and when it joined each.
+    """Return a user's groups with the date the user joined each.
 
     Raises: RamError: EntityNotExist.User.
     Source: RAM API reference, ListGroupsForUser.
@@ -357,7 +357,7 @@ def list_access_keys(access: AccessManagement, call: OperationRequest) -> Reply:
 
 @operation("UpdateAccessKey")
 def update_access_key(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Switch a key on or off.
+    """Enable or disable a key.
 
     Raises: RamError: a parameter's, EntityNotExist.User, EntityNotExist.User.AccessKey.
     Source: RAM API reference, UpdateAccessKey.

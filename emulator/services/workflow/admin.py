@@ -37,7 +37,7 @@ _INPUT = argument("input", OBJECT, "The input, an object.", default={})
     argument("global", OBJECT, "The values of $Global before the step.", default={}),
 )
 async def run_step(service: Workflow, call: OperationRequest) -> dict[str, Any]:
-    """Run one step of a definition alone; answers its status, output, error, what it missed, next step and events.
+    """Run one step of a definition alone; returns status, output, error, missing data, next step and events.
 
     Raises: InvalidArgument.
     """
@@ -61,7 +61,7 @@ async def run_step(service: Workflow, call: OperationRequest) -> dict[str, Any]:
     _BREAKPOINTS,
 )
 def debug_flow(service: Workflow, call: OperationRequest) -> dict[str, Any]:
-    """Start an execution that stops at breakpoints; answers where it stands.
+    """Start an execution that stops at breakpoints; returns its position.
 
     Raises: FlowNotExists, InvalidArgument, ExecutionAlreadyExists, ResourceThrottled.
     """
@@ -74,7 +74,7 @@ def debug_flow(service: Workflow, call: OperationRequest) -> dict[str, Any]:
 
 @operation("stops", "GET /flows/{flow}/executions/{execution}/debug")
 def stops(service: Workflow, call: OperationRequest) -> dict[str, Any]:
-    """The breakpoints of an execution, and where it has stopped, with the data there and what can be done.
+    """The breakpoints of an execution and where it stopped, with the data and the possible actions.
 
     Raises: FlowNotExists, ExecutionNotExists.
     """
@@ -83,7 +83,7 @@ def stops(service: Workflow, call: OperationRequest) -> dict[str, Any]:
 
 @operation("debug-execution", "POST /flows/{flow}/executions/{execution}/debug", _BREAKPOINTS)
 def debug_execution(service: Workflow, call: OperationRequest) -> dict[str, Any]:
-    """Set the breakpoints of a running execution, in place of those it has.
+    """Replace the breakpoints of a running execution.
 
     Raises: FlowNotExists, ExecutionNotExists, ExecutionAlreadyCompleted, InvalidArgument.
     """
@@ -98,7 +98,7 @@ def debug_execution(service: Workflow, call: OperationRequest) -> dict[str, Any]
     argument("data", OBJECT, "What the data there become.", default=None),
 )
 def act(service: Workflow, call: OperationRequest) -> dict[str, Any]:
-    """At a stop: ``next``, ``continue``, ``change``, ``retry`` or ``skip``; or ``detach`` the execution.
+    """At a breakpoint: ``next``, ``continue``, ``change``, ``retry`` or ``skip``; or ``detach`` the execution.
 
     Raises: FlowNotExists, ExecutionNotExists, ExecutionAlreadyCompleted, InvalidArgument.
     """
@@ -111,14 +111,14 @@ def act(service: Workflow, call: OperationRequest) -> dict[str, Any]:
 @operation(
     "fork",
     "POST /flows/{flow}/executions/{execution}/fork",
-    argument("before", about="The step before which the fork begins, where it was entered last.", default=""),
+    argument("before", about="The step before which the fork begins; its last entry counts.", default=""),
     argument("event", Whole(0, 10**9), "In place of before: the id of the first event that is not shared.", default=0),
     argument("input", OBJECT, "The input of that step, in place of its own.", default=None),
-    argument("definition", about="What the fork goes on with, in place of the execution's definition.", default=""),
+    argument("definition", about="The definition of the fork, instead of the execution's.", default=""),
     argument("name", about="The name of the fork.", default=""),
 )
 async def fork(service: Workflow, call: OperationRequest) -> dict[str, Any]:
-    """Start an execution that shares the history of another up to a step; answers its name.
+    """Start an execution that shares the history of another up to a step; returns its name.
 
     Raises: FlowNotExists, ExecutionNotExists, InvalidArgument, ExecutionAlreadyExists, ResourceThrottled.
     """

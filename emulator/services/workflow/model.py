@@ -74,23 +74,23 @@ class FlowSettings:
 FLOW = Shape(
     "Flow",
     (
-        Field("Description", "description", source="CreateFlow", help=("what it is for", "用途说明")),
+        Field("Description", "description", source="CreateFlow", help=("description", "描述")),
         Field(
             "Type", "type", required=True, source="CreateFlow",
             help=("the language: FDL or StateMachine", "流程语言：FDL 或 StateMachine"),
         ),
         Field(
             "RoleArn", "role_arn", source="CreateFlow",
-            help=("the role that its executions assume", "流程执行时扮演的角色"),
+            help=("role that executions assume", "流程执行时扮演的角色"),
         ),
         Field("ExternalStorageLocation", "storage_location", only=("rpc", "reply"), fixed=True, source="CreateFlow"),
         Field(
             "ExecutionMode", "execution_mode", fixed=True, source="CreateFlow",
-            help=("Standard, or Express: short, the caller waits for it", "Standard，或 Express：时间短，调用方等待"),
+            help=("Standard, or Express for short, synchronous executions", "Standard，或 Express：短时的同步执行"),
         ),
         Field(
             "Environment", "environment", JSON_TEXT, only=("rpc", "file"), source="CreateFlow",
-            help=("variables of its executions", "执行的环境变量"),
+            help=("environment variables of executions", "执行的环境变量"),
         ),
         Field("ResourceGroupId", "resource_group", only=("rpc", "reply"), fixed=True, source="CreateFlow"),
     ),
@@ -283,16 +283,16 @@ class ScheduleSettings:
 SCHEDULE = Shape(
     "Schedule",
     (
-        Field("Description", "description", source="CreateSchedule", help=("what it is for", "用途说明")),
+        Field("Description", "description", source="CreateSchedule", help=("description", "描述")),
         Field(
             "CronExpression", "expression", required=True, source="CreateSchedule",
-            help=("when it runs: a cron expression or @every", "何时运行：cron 表达式或 @every"),
+            help=("schedule: a cron expression or @every", "运行时间：cron 表达式或 @every"),
         ),
         Field(
             "Payload", "payload", JSON_TEXT, source="CreateSchedule",
-            help=("the input of its executions", "执行的输入"),
+            help=("input of the executions", "执行的输入"),
         ),
-        Field("Enable", "enabled", FLAG, source="CreateSchedule", help=("whether it runs", "是否启用")),
+        Field("Enable", "enabled", FLAG, source="CreateSchedule", help=("whether the schedule is enabled", "是否启用")),
     ),
     ScheduleSettings,
 )  # fmt: skip

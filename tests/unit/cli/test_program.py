@@ -226,7 +226,7 @@ class TestStartThatCannotBe:
         """A file stands where the folder should be."""
         (program.folder / ".localyun").write_text("")
 
-        assert "must be a folder this user can write" in self.refuse(program, *mode)
+        assert "must be a folder that this user can write to" in self.refuse(program, *mode)
 
     def test_damaged_keys(self, program, mode):
         """The file is named, and what deleting it means."""

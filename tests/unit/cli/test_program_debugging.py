@@ -72,7 +72,7 @@ def test_what_is_refused_at_a_stop_is_said_and_asked_for_again(program, shop):
     assert "the data is not JSON" in talked.stdout
     assert "no step 'nowhere'" in talked.stdout
     assert "strand 7" in talked.stdout
-    assert "@STRAND has the number" in talked.stdout
+    assert "@STRAND takes the number" in talked.stdout
     assert '"step": "prepare"' in talked.stdout
     assert "pay has failed" in talked.stdout
     assert talked.stdout.splitlines()[-1].startswith("Failed: FC.ServiceNotFound")

@@ -143,9 +143,9 @@ def test_bad_flow_commands_are_told_apart(program, flow):
     assert "FlowNotExists" in results[1].stderr
     assert "InvalidArgument" in results[2].stderr
     assert "missing.yml cannot be read" in results[3].stderr
-    assert "--status chooses executions: name the flow" in results[4].stderr
-    assert "--name does not go with --inputs" in results[5].stderr
-    assert "--since does not go with one execution" in results[6].stderr
+    assert "--status requires the name of a flow" in results[4].stderr
+    assert "--name cannot be combined with --inputs" in results[5].stderr
+    assert "--since cannot be combined with one execution" in results[6].stderr
 
 
 def test_unknown_tutorial_is_wrong_usage_and_starts_nothing(program):
@@ -252,7 +252,7 @@ def test_remarks_of_a_conversion_are_counted_and_fail_it_when_asked_to(program):
     strict = program.run("flow", "convert", "work.yml", "--parameter", "Kind=Async", "--strict")
 
     assert (lenient.returncode, strict.returncode) == (0, 3)
-    assert "2 remarks in it say what differs" in strict.stderr
+    assert "2 comments in it describe differences" in strict.stderr
     assert strict.stdout == lenient.stdout
     assert "resourceArn: !GetAtt work.Arn\n" in strict.stdout
     assert "invocationType: Async\n" in strict.stdout

@@ -56,13 +56,13 @@ def test_resources_of_another_region_are_reached_by_a_variable(program, queue):
     assert made.stdout == "created mails\n"
     assert rows(here) == [["orders", "0", "0", "0"]]
     assert rows(elsewhere) == [["mails", "0", "0", "0"]]
-    assert "more in cn-shanghai (1): LOCALYUN_REGION=cn-shanghai localyun" in " ".join(here.stderr.split())
-    assert "more in cn-hangzhou (1)" in " ".join(elsewhere.stderr.split())
-    assert "more in" not in no_topics.stderr
+    assert "to list cn-shanghai (1): LOCALYUN_REGION=cn-shanghai localyun" in " ".join(here.stderr.split())
+    assert "to list cn-hangzhou (1)" in " ".join(elsewhere.stderr.split())
+    assert "to list" not in no_topics.stderr
     assert as_json.stderr == ""
     assert data(program.run("status", "--json"))["regions"] == ["cn-hangzhou", "cn-shanghai"]
-    assert "looked in cn-hangzhou; for what is in cn-shanghai: LOCALYUN_REGION=cn-shanghai" in missing.stderr
-    assert "looked in cn-shanghai; for what is in cn-hangzhou: LOCALYUN_REGION=cn-hangzhou" in typo.stderr
+    assert "only cn-hangzhou was searched; to search cn-shanghai: LOCALYUN_REGION=cn-shanghai" in missing.stderr
+    assert "only cn-shanghai was searched; to search cn-hangzhou: LOCALYUN_REGION=cn-hangzhou" in typo.stderr
 
 
 def test_missing_resource_is_only_missing_where_there_is_one_region(program, queue):

@@ -88,7 +88,7 @@ def test_what_an_update_cannot_replace_still_fails(program, cases):
     updated = program.run("flow", "test", "--update")
 
     assert updated.returncode == 1
-    assert "judge.test.yaml:12: bad fails still" in updated.stderr
+    assert "judge.test.yaml:12: bad still fails" in updated.stderr
     assert "slow" not in updated.stderr
 
 

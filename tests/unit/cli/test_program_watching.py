@@ -237,7 +237,7 @@ def test_skip_prints_the_time_and_says_what_it_jumped_over(program):
 
     assert skipped.returncode == 0, skipped.stderr
     begin, over = skipped.stderr.splitlines()
-    assert begin.startswith("jumped from 20")
+    assert begin.startswith("moved from 20")
     assert over.split() == [skipped.stdout.strip(), "+10m", "end", "of", "a", "wait", "nap/first"]
     assert [(each["what"], each["in_ms"]) for each in told["jumped"]] == [("end of a wait", 600_000)]
     assert told["from"] == skipped.stdout.strip()
@@ -251,7 +251,7 @@ def test_a_list_of_nothing_says_so_beside_its_headings(program):
     plain, as_json = program.run("flow", "list"), program.run("flow", "list", "--json")
 
     assert plain.stdout == "name  created  description\n"
-    assert plain.stderr == "There is none.\n"
+    assert plain.stderr == "Nothing found.\n"
     assert (json.loads(as_json.stdout), as_json.stderr) == ([], "")
 
 

@@ -40,7 +40,7 @@ def test_clients_of_another_folder_say_whose_emulator_answers(folders, words):
     refused = in_other(*words)
 
     assert refused.returncode == 1
-    assert f"is the one of {program.folder / '.localyun'}" in refused.stderr
+    assert f"belongs to {program.folder / '.localyun'}" in refused.stderr
     assert "localyun start --port auto" in refused.stderr
     assert refused.stdout == ""
     assert program.run("status").returncode == 0  # it has not been stopped
@@ -114,7 +114,7 @@ def test_client_with_other_keys_says_which_emulator_it_reached(program):
     assert f"reached the emulator of {program.folder / '.localyun'}" in refused.stderr
     assert "givenkey is not one of its keys" in refused.stderr
     assert json.loads(printed.stdout)["LOCALYUN_ACCESS_KEY_ID"] == own["LOCALYUN_ACCESS_KEY_ID"]
-    assert "givenkey of this shell is not a key" in printed.stderr
+    assert "givenkey in this shell is not one of this emulator" in printed.stderr
 
 
 def test_auto_is_read_as_a_port(tmp_path):

@@ -29,7 +29,7 @@ def test_settings_that_surprise_are_told():
     """A start that checks no signatures, or keeps nothing, says so."""
     told = "\n".join(lines(Config(auth="lenient", ephemeral=True, functions=Path("src")), STATUS))
 
-    assert "any key but one of the cloud" in told
-    assert "only the keys are kept" in told
+    assert "any access key is accepted except keys of the cloud" in told
+    assert "everything except the keys is deleted" in told
     assert "(folder src)" in told
     assert "any key" not in "\n".join(lines(Config(), STATUS))

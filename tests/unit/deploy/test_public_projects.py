@@ -33,7 +33,9 @@ def test_place_that_nobody_has_filled_in_is_refused_with_what_fills_it_in(bluepr
     """In quotes, within a name, and bare, which is no YAML of the kind meant."""
     problems = problems_of(blueprint, project(function(name)))
 
-    assert any(each.startswith(f"{line}: ") and "is not filled in: s init" in each for each in problems)
+    assert any(
+        each.startswith(f"{line}: ") and "is a placeholder: create the project with s init" in each for each in problems
+    )
 
 
 def test_bare_places_are_reported_together_and_not_in_comments(blueprint):
@@ -57,11 +59,11 @@ def test_texts_for_programs_may_hold_such_marks(resources):
     ["${path('../..')}", "${path(../..)}", "../../..", "${env('COMPONENT', path('../../../'))}", "/opt/components/x"],
 )
 def test_component_in_a_folder_is_known_by_its_properties(blueprint, component):
-    """The examples of the components themselves name their own folder; a note says what it is taken for."""
+    """The examples of the components themselves name their own folder; a note says as what it is read."""
     found, notes = blueprint(project(function(), f'"{component}"'))
 
     assert [each.kind for each in found.resources] == ["fc3.function"]
-    assert any("is taken for fc3" in note.text for note in notes)
+    assert any("is read as fc3" in note.text for note in notes)
 
 
 @pytest.mark.parametrize("component", ["${path('../..')}", "devsapp/nodejs-runtime", "fc-deploy@0.1"])
@@ -83,7 +85,7 @@ def test_component_fc_asks_for_no_handler(resources):
 
 def test_component_in_a_folder_that_cannot_be_told_is_refused(blueprint):
     """No properties, no guess."""
-    assert problems_of(blueprint, project("{}", "../.."))[0].endswith("name it, fc3 for example")
+    assert problems_of(blueprint, project("{}", "../.."))[0].endswith("name it, such as fc3")
 
 
 def test_environment_has_a_name(blueprint):
@@ -96,7 +98,7 @@ def test_environment_has_a_name(blueprint):
     found, notes = blueprint(project(props, "fc", "1.0.0"))
 
     assert found.resources[0].identity == ("svc-testing",)
-    assert any("it is called testing" in note.text for note in notes)
+    assert any("testing is used" in note.text for note in notes)
 
 
 @pytest.mark.parametrize(

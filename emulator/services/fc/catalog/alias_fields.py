@@ -10,7 +10,7 @@ _ALIAS = (
         "version_id",
         VERSION_ID,
         required=True,
-        help=("the version that calls of the alias reach", "通过该别名调用的版本"),
+        help=("version that calls to the alias reach", "通过该别名调用的版本"),
     ),
     DESCRIPTION,
 )

@@ -73,21 +73,21 @@ _SHARED = (
         "role",
         "role",
         Text(limits.ROLE_LENGTH),
-        help=("the role whose temporary keys the function gets", "函数获得其临时密钥的角色"),
+        help=("role whose temporary credentials the function receives", "函数所用临时凭证对应的角色"),
     ),
     Field(
         "internetAccess",
         "internet_access",
         FLAG,
-        help=("whether the internet can be reached; stored, without effect", "能否访问公网；保存，不起作用"),
+        help=("internet access; stored, without effect", "能否访问公网；保存，不起作用"),
     ),
     Field(
         "logConfig",
         "log_config",
         LOG,
         help=(
-            "project and store of logs, which the function's context names; its logs stay here",
-            "日志的项目和库，告知函数；日志保留在本机",
+            "log project and log store, passed in the function's context; logs stay in the emulator",
+            "日志的项目和库，写入函数的上下文；日志保留在模拟器中",
         ),
     ),
     Field(
@@ -132,7 +132,12 @@ Source: fc-go-sdk client_test.go and fc-python-sdk test/service_test.py for what
 and fc-python-sdk for tracing; the members of an unset VPC and NAS are assumed from the models.
 """
 
-DESCRIPTION = Field("description", "description", Text(limits.DESCRIPTION_LENGTH), help=("for readers", "供阅读者参考"))
+DESCRIPTION = Field(
+    "description",
+    "description",
+    Text(limits.DESCRIPTION_LENGTH),
+    help=("a description, without effect", "说明文字，不影响执行"),
+)
 
 SERVICE = Shape(
     "Service",
@@ -152,7 +157,7 @@ _FUNCTION = (
         "runtime",
         OneOf(RUNTIMES, "Runtime"),
         required=True,
-        help=("what runs the code", "运行代码的环境"),
+        help=("runtime of the code", "代码的运行时"),
     ),
     Field(
         "handler",
@@ -161,7 +166,7 @@ _FUNCTION = (
         help=("the file and the function in it, `index.handler`", "文件及其中的函数，例如 `index.handler`"),
     ),
     DESCRIPTION,
-    Field("timeout", "timeout_s", duration(limits.TIMEOUT_S), help=("how long a call may take", "一次调用的最长时间")),
+    Field("timeout", "timeout_s", duration(limits.TIMEOUT_S), help=("timeout of a call", "一次调用的超时时间")),
     Field("memorySize", "memory_mb", MEMORY, help=("memory of an instance, a multiple of 64", "实例的内存，64 的倍数")),
     Field(
         "cpu",
@@ -183,13 +188,13 @@ _FUNCTION = (
         "instanceConcurrency",
         "instance_concurrency",
         whole(limits.INSTANCE_CONCURRENCY),
-        help=("how many calls an instance takes at a time", "一个实例同时处理的调用数"),
+        help=("number of calls that an instance serves at the same time", "一个实例同时处理的调用数"),
     ),
     Field(
         "customRuntimeConfig",
         "custom_runtime",
         CUSTOM_RUNTIME,
-        help=("command, port and health check of a server of your own", "自带服务器的命令、端口和健康检查"),
+        help=("command, port and health check of a custom runtime", "自定义运行时的命令、端口和健康检查"),
     ),
     Field("customDNS", "custom_dns", DNS, help=("name servers; stored, without effect", "域名服务器；保存，不起作用")),
     Field(
@@ -205,7 +210,7 @@ _FUNCTION = (
         "layers",
         "layers",
         LAYERS,
-        help=("ARNs of layers, whose files the function finds below `/opt`", "层的 ARN；其文件位于 `/opt`"),
+        help=("ARNs of layers, mounted below `/opt`", "层的 ARN；其文件位于 `/opt`"),
     ),
 )
 
@@ -217,7 +222,7 @@ FUNCTION_2 = Shape(
             "environmentVariables",
             "environment",
             ENVIRONMENT_2,
-            help=("variables of the function's environment", "函数的环境变量"),
+            help=("environment variables of the function", "函数的环境变量"),
         ),
         Field(
             "initializer",
@@ -230,14 +235,14 @@ FUNCTION_2 = Shape(
             "initialization_timeout_s",
             duration(limits.INITIALIZATION_TIMEOUT_S),
             unset=limits.INITIALIZATION_TIMEOUT_S.default,
-            help=("how long the initializer may take", "初始化的最长时间"),
+            help=("timeout of the initializer", "初始化函数的超时时间"),
         ),
         Field(
             "instanceSoftConcurrency",
             "instance_soft_concurrency",
             whole(limits.INSTANCE_CONCURRENCY),
             help=(
-                "from how many calls on another instance is started; stored, without effect",
+                "number of calls above which another instance starts; stored, without effect",
                 "超过多少个调用时启动新实例；保存，不起作用",
             ),
         ),
@@ -246,7 +251,7 @@ FUNCTION_2 = Shape(
             "instance_type",
             OneOf({"e1", "c1", "g1", "fc.gpu.tesla.1", "fc.gpu.ampere.1"}),
             unset="e1",
-            help=("the kind of machine; stored, without effect", "机器的类型；保存，不起作用"),
+            help=("instance type; stored, without effect", "实例类型；保存，不起作用"),
         ),
         Field(
             "gpuMemorySize",
@@ -272,7 +277,7 @@ FUNCTION_2 = Shape(
             "customHealthCheckConfig",
             "health_check",
             HEALTH,
-            help=("when an instance counts as healthy", "实例何时视为健康"),
+            help=("health check of an instance", "实例的健康检查"),
         ),
     ),
     FunctionConfig,
@@ -293,7 +298,7 @@ FUNCTION_3 = Shape(
             "environmentVariables",
             "environment",
             ENVIRONMENT,
-            help=("variables of the function's environment", "函数的环境变量"),
+            help=("environment variables of the function", "函数的环境变量"),
         ),
         Field(
             "gpuConfig",
@@ -326,19 +331,22 @@ FUNCTION_3 = Shape(
             "disableInjectCredentials",
             "inject_credentials",
             INJECTION,
-            help=("where the function gets no temporary keys", "在哪些地方不提供临时密钥"),
+            help=("places where no temporary credentials are provided", "不提供临时凭证的位置"),
         ),
         Field(
             "idleTimeout",
             "idle_timeout_s",
             WHOLE,
-            help=("seconds that an idle instance stays; stored, without effect", "空闲实例保留的秒数；保存，不起作用"),
+            help=(
+                "seconds before an idle instance is released; stored, without effect",
+                "空闲实例释放前的秒数；保存，不起作用",
+            ),
         ),
         Field(
             "enableLongLiving",
             "long_living",
             FLAG,
-            help=("whether instances live long; stored, without effect", "实例是否长期运行；保存，不起作用"),
+            help=("whether instances are long-running; stored, without effect", "实例是否长期运行；保存，不起作用"),
         ),
         Field(
             "instanceIsolationMode",
@@ -346,7 +354,7 @@ FUNCTION_3 = Shape(
             ISOLATION,
             help=("whether calls, or sessions, share an instance", "调用或会话是否共用实例"),
         ),
-        Field("sessionAffinity", "session_affinity", AFFINITY, help=("what distinguishes sessions", "如何区分会话")),
+        Field("sessionAffinity", "session_affinity", AFFINITY, help=("how sessions are identified", "如何区分会话")),
         Field(
             "sessionAffinityConfig",
             "session_affinity_config",

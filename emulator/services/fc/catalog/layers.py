@@ -128,7 +128,7 @@ class LayerStore(RowStore):
         )  # fmt: skip
 
     def set_public(self, tenant: Tenant, name: str, *, public: bool) -> None:
-        """Open a layer to other accounts, or close it."""
+        """Make a layer public, or private again."""
         sql = "UPDATE fc_layers SET public = ? WHERE account = ? AND region = ? AND name = ?"
         self._database.write(sql, (public, *tenant, name))
 

@@ -44,7 +44,7 @@ _ACCOUNT_CONFIGS = {
 
 @operation("GetAccountConfigs", "GET /accountConfigs", api=V2016)
 def get_account_configs(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Return limits of the account as texts, those that ``config`` names or all.
+    """Return the limits of the account as texts, all or those that ``config`` names.
 
     Raises: nothing. Source: fc-nodejs-sdk test/client.test.js.
     """
@@ -57,7 +57,7 @@ def get_account_configs(fc: FunctionCompute, call: OperationRequest) -> Response
 @operation("GetTempCodeBucketToken", "GET /services/{service}/tempCodeBucketToken", api=V2016)
 @operation("GetTempCodeBucketToken", "POST /services/{service}/tempCodeBucketToken", api=V2016)
 async def get_temporary_bucket(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Lend a bucket for a package that is too large for a request, with keys that write to it for an hour.
+    """Provide a bucket for a package that is too large for a request, with write credentials for an hour.
 
     Raises: ServiceNotFound, InvalidArgument when there is no object storage.
     Source: fc-nodejs-sdk lib/client.js, fc-go-sdk oss_temp_token.go.
@@ -84,7 +84,7 @@ async def get_temporary_bucket(fc: FunctionCompute, call: OperationRequest) -> R
 @operation("ListReservedCapacities", "GET /reservedCapacities", api=V2016)
 @operation("ListReservedCapacities", "GET /reserved-capacities", api=V2021)
 def list_reserved_capacities(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List reserved capacities: there are none.
+    """List reserved capacities; the list is empty.
 
     Raises: nothing. Source: aliyun-fc2 client.py; alibabacloud_fc_open20210406.
     """
@@ -117,7 +117,7 @@ def tag_resource(fc: FunctionCompute, call: OperationRequest) -> Response:
 @operation("UntagResource", "DELETE /tag", api=V2016)
 @operation("UntagResource", "PUT /tag", api=V2021)
 def untag_resource(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Remove tags from a service. The answer has a body although it is a DELETE: the official client parses it.
+    """Remove tags from a service. The response to this DELETE has a body, which the official client parses.
 
     Raises: ServiceNotFound, InvalidArgument.
     Source: API reference, UntagResource; aliyun-fc2 client.py; alibabacloud_fc_open20210406.
@@ -133,7 +133,7 @@ def untag_resource(fc: FunctionCompute, call: OperationRequest) -> Response:
 
 @operation("GetResourceTags", "GET /tag", api=WITH_SERVICES)
 def get_resource_tags(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Show the tags of a service.
+    """Return the tags of a service.
 
     Raises: ServiceNotFound, InvalidArgument.
     Source: API reference, GetResourceTags; aliyun-fc2 client.py; alibabacloud_fc_open20210406.
@@ -150,7 +150,7 @@ def get_resource_tags(fc: FunctionCompute, call: OperationRequest) -> Response:
 
 @operation("ListTaggedResources", "GET /tags", api=V2021)
 def list_tagged_resources(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List the services that carry tags.
+    """List the services that have tags.
 
     Raises: InvalidArgument. Source: alibabacloud_fc_open20210406.
     """
@@ -197,7 +197,7 @@ def untag_resources(fc: FunctionCompute, call: OperationRequest) -> Response:
 
 @operation("ListTagResources", "GET /tags-v2", api=V2023)
 def list_tag_resources(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List tags, of the functions named or of all; a wanted tag without a value is wanted with any.
+    """List the tags of the named or of all functions; a tag without a value matches any value.
 
     Pages count tags.
 

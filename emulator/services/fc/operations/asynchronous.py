@@ -51,7 +51,7 @@ def render_config(stored: StoredConfig, generation: Generation) -> dict[str, Any
 @operation("PutFunctionAsyncInvokeConfig", f"PUT {OF_SERVICE}/async-invoke-config", api=WITH_SERVICES)
 @operation("PutAsyncInvokeConfig", "PUT /functions/{function}/async-invoke-config", api=V2023)
 def put_config(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Configure asynchronous calls; what the body leaves out stays.
+    """Configure asynchronous calls; omitted members stay as they are.
 
     The next attempt of calls that wait already goes by it; only whether a call is a task is settled at its start.
 
@@ -251,7 +251,7 @@ def get_task(fc: FunctionCompute, call: OperationRequest) -> Response:
 @operation("StopStatefulAsyncInvocation", f"PUT {OF_SERVICE}/stateful-async-invocations/{{task}}", api=WITH_SERVICES)
 @operation("StopAsyncTask", "PUT /functions/{function}/async-tasks/{task}/stop", api=V2023)
 def stop_task(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """End a task that waits or runs; one that has ended stays as it is.
+    """Stop a waiting or running task; an ended one does not change.
 
     Raises: ServiceNotFound, FunctionNotFound, StatefulAsyncInvocationNotFound.
     Source: API reference, StopStatefulAsyncInvocation; alibabacloud_fc_open20210406; alibabacloud_fc20230330.

@@ -76,7 +76,7 @@ _KINDS = {
 @operation("PutConcurrencyConfig", "PUT /functions/{function}/concurrency", api=V2023)
 @operation("PutScalingConfig", "PUT /functions/{function}/scaling-config", api=V2023)
 def put_config(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Set a limit, or how many instances are kept ready.
+    """Set a limit of instances, or the number of provisioned instances.
 
     Schedules and policies of 2.0 that the body does not have stay; empty lists remove them. A configuration with a
     target of 0 stays readable. One function and qualifier has a provision or a scaling configuration.
@@ -140,7 +140,7 @@ def _put(
 @operation("GetConcurrencyConfig", "GET /functions/{function}/concurrency", api=V2023)
 @operation("GetScalingConfig", "GET /functions/{function}/scaling-config", api=V2023)
 def get_config(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Return a limit, or how many instances are kept ready.
+    """Return a limit of instances, or the number of provisioned instances.
 
     Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, OnDemandConfigNotFound,
     ProvisionConfigNotFound, ScalingConfigNotFound.
@@ -154,7 +154,7 @@ def get_config(fc: FunctionCompute, call: OperationRequest) -> Response:
 @operation("DeleteConcurrencyConfig", "DELETE /functions/{function}/concurrency", api=V2023)
 @operation("DeleteScalingConfig", "DELETE /functions/{function}/scaling-config", api=V2023)
 def delete_config(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Remove a limit, or keep no more instances ready.
+    """Remove a limit, or all provisioned instances.
 
     Raises: as `get_config`; PreconditionFailed.
     Source: aliyun-fc2 client.py; alibabacloud_fc20230330; that it is removed at once is assumed.
@@ -210,7 +210,7 @@ def _shown(fc: FunctionCompute, setting: Setting, **changes: Any) -> Response:
 
 @operation("ListOnDemandConfigs", "GET /on-demand-configs", api=WITH_SERVICES)
 def list_on_demand_configs(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List the limits of all functions in services; ``prefix`` and ``startKey`` go by the resource's text.
+    """List the limits of all functions in services; ``prefix`` and ``startKey`` compare the resource's text.
 
     Raises: InvalidArgument. Source: API reference, ListOnDemandConfigs; fc-python-sdk test/on_demand_config_test.py.
     """
@@ -249,7 +249,7 @@ def _list(
 
 @operation("ListProvisionConfigs", "GET /provision-configs", api=WITH_SERVICES)
 def list_provision_configs_of_services(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List the provisioned functions in services; ``serviceName`` and ``qualifier`` keep those of one of them.
+    """List the provisioned functions in services; ``serviceName`` and ``qualifier`` filter them.
 
     Raises: InvalidArgument. Source: API reference, ListProvisionConfigs; aliyun-fc2 client.py.
     """
@@ -298,7 +298,7 @@ _LISTS = {
 
 @operation("DisableFunctionInvocation", "POST /functions/{function}/invoke/disable", api=V2023)
 def disable_invocation(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Refuse further calls of a function; with ``abortOngoingRequest`` those that run are ended.
+    """Refuse further calls of a function; with ``abortOngoingRequest`` running calls end.
 
     Raises: FunctionNotFound, InvalidArgument. Source: alibabacloud_fc20230330, DisableFunctionInvocation.
     """

@@ -61,7 +61,7 @@ def create_service(fc: FunctionCompute, call: OperationRequest) -> Response:
 
 @operation("GetService", "GET /services/{service}", api=WITH_SERVICES)
 def get_service(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Return a service, current or as a version froze it: then with the description the version was published with.
+    """Return a service or one of its versions; a version has the description it was published with.
 
     Raises: ServiceNotFound, VersionNotFound, AliasNotFound.
     Source: API reference, GetService; aliyun-fc2 client.py; alibabacloud_fc_open20210406; fc-python-sdk
@@ -79,7 +79,7 @@ def get_service(fc: FunctionCompute, call: OperationRequest) -> Response:
 
 @operation("UpdateService", "PUT /services/{service}", api=WITH_SERVICES)
 def update_service(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Change a service; what the body leaves out stays. Warm instances of its functions retire.
+    """Change a service; omitted members stay as they are. Warm instances of its functions end.
 
     Raises: ServiceNotFound, PreconditionFailed, InvalidArgument.
     Source: API reference, UpdateService; aliyun-fc2 client.py; alibabacloud_fc_open20210406.
@@ -181,7 +181,7 @@ async def _storing(
 @operation("GetFunction", "GET /services/{service}/functions/{function}", api=WITH_SERVICES)
 @operation("GetFunction", "GET /functions/{function}", api=V2023)
 def get_function(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Return a function, current or as a version froze it; a version of a 3.0 function has the version's description.
+    """Return a function or one of its versions; a version of a 3.0 function has its own description.
 
     Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound.
     Source: API reference, GetFunction; aliyun-fc2 client.py; alibabacloud_fc20230330; Terraform's provider, which
@@ -197,7 +197,7 @@ def get_function(fc: FunctionCompute, call: OperationRequest) -> Response:
 @operation("UpdateFunction", "PUT /services/{service}/functions/{function}", api=WITH_SERVICES)
 @operation("UpdateFunction", "PUT /functions/{function}", api=V2023)
 async def update_function(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Change a function; what the body leaves out stays. Warm instances retire after the calls they are in.
+    """Change a function; omitted members stay as they are. Warm instances end after their current calls.
 
     Raises: ServiceNotFound, FunctionNotFound, PreconditionFailed, InvalidArgument, LayerVersionNotFound.
     Source: API reference, UpdateFunction; aliyun-fc2 client.py; alibabacloud_fc20230330.
@@ -297,7 +297,7 @@ def delete_function(fc: FunctionCompute, call: OperationRequest) -> Response:
 
 @operation("ListFunctions", "GET /services/{service}/functions", api=WITH_SERVICES)
 def list_functions_of_service(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List the functions of a service, current or as a version froze them.
+    """List the functions of a service or of one of its versions.
 
     Raises: ServiceNotFound, VersionNotFound, AliasNotFound, InvalidArgument.
     Source: API reference, ListFunctions; aliyun-fc2 client.py.

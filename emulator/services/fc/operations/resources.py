@@ -83,7 +83,7 @@ async def create_layer_version(fc: FunctionCompute, call: OperationRequest) -> R
 
 @operation("GetLayerVersion", "GET /layers/{layer}/versions/{version}", api=EVERY_API)
 def get_layer_version(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Show a version and where its package can be downloaded.
+    """Return a version and the address of its package.
 
     Raises: LayerNotFound, LayerVersionNotFound, InvalidArgument. Source: fc-go-sdk layer.go; alibabacloud_fc20230330.
     """
@@ -107,7 +107,7 @@ def _check_layer(fc: FunctionCompute, call: OperationRequest) -> None:
 
 @operation("GetLayerVersionByArn", "GET /layerarn/{arn}", api=EVERY_API)
 def get_layer_version_by_arn(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Show the version a resource name names.
+    """Return the version that a resource name identifies.
 
     Raises: LayerVersionNotFound, InvalidArgument. Source: fc-go-sdk layer.go; alibabacloud_fc20230330.
     """
@@ -138,7 +138,7 @@ def list_layer_versions(fc: FunctionCompute, call: OperationRequest) -> Response
 
 @operation("ListLayers", "GET /layers", api=EVERY_API)
 def list_layers(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List the newest version of each layer: the caller's, or with ``public`` those that are open to all.
+    """List the newest version of each layer of the caller, or with ``public`` of each public layer.
 
     The layers of the cloud itself (``official``) are not here.
 
@@ -167,7 +167,7 @@ def delete_layer_version(fc: FunctionCompute, call: OperationRequest) -> Respons
 
 @operation("PutLayerACL", "PUT /layers/{layer}/acl", api=EVERY_API)
 def put_layer_acl(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Open a layer to other accounts, or close it.
+    """Make a layer public, or private again.
 
     Raises: LayerNotFound. Source: alibabacloud_fc_open20210406; alibabacloud_fc20230330.
     """
@@ -214,7 +214,7 @@ def create_vpc_binding(fc: FunctionCompute, call: OperationRequest) -> Response:
 @operation("ListVpcBindings", "GET /services/{service}/bindings", api=WITH_SERVICES)
 @operation("ListVpcBindings", "GET /functions/{function}/vpc-bindings", api=V2023)
 def list_vpc_bindings(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List the VPCs that are bound.
+    """List the bound VPCs.
 
     Raises: ServiceNotFound, FunctionNotFound. Source: alibabacloud_fc_open20210406; alibabacloud_fc20230330.
     """
@@ -265,7 +265,7 @@ def _render_source(arn: str, created_at: Millis) -> dict[str, str]:
 
 @operation("RegisterEventSource", "POST /services/{service}/functions/{function}/event-sources", api=V2021)
 def register_event_source(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Record that an ARN sends events to a function's qualifier; one that is known keeps its date.
+    """Record that an ARN sends events to a function's qualifier; an existing record keeps its date.
 
     Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument.
     Source: alibabacloud_fc_open20210406.
@@ -290,7 +290,7 @@ def list_event_sources(fc: FunctionCompute, call: OperationRequest) -> Response:
 
 @operation("DeregisterEventSource", "DELETE /services/{service}/functions/{function}/event-sources/{source}", api=V2021)
 def deregister_event_source(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Forget an event source.
+    """Remove an event source.
 
     Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, EventSourceNotFound.
     Source: alibabacloud_fc_open20210406.

@@ -28,7 +28,7 @@ _ONE = "/functions/{function}/sessions/{session}"
 
 @operation("CreateSession", "POST /functions/{function}/sessions", api=V2023)
 async def create_session(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Start a session with an instance of its own choice or a new one, which is initialized when this answers.
+    """Start a session with an existing or new instance, which is initialized before this responds.
 
     Raises: FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument, SessionAlreadyExists, InvocationDisabled,
     ResourceExhausted, CAExited.
@@ -92,7 +92,7 @@ def list_sessions(fc: FunctionCompute, call: OperationRequest) -> Response:
 
 @operation("UpdateSession", f"PUT {_ONE}", api=V2023)
 def update_session(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Change what the body names of an active session, which keeps its instance.
+    """Change members of an active session, which keeps its instance.
 
     Raises: FunctionNotFound, VersionNotFound, AliasNotFound, SessionNotFound, SessionNotActive, InvalidArgument.
     Source: alibabacloud_fc20230330, UpdateSession; that a time to live that has passed ends it at once is assumed.
@@ -106,7 +106,7 @@ def update_session(fc: FunctionCompute, call: OperationRequest) -> Response:
 
 @operation("DeleteSession", f"DELETE {_ONE}", api=V2023)
 def delete_session(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """End a session: calls of one that is isolated fail, others end normally, and its id is as if never used.
+    """End a session; its id can be used again. Running calls fail if it is isolated, else they end normally.
 
     Raises: FunctionNotFound, VersionNotFound, AliasNotFound, SessionNotFound.
     Source: alibabacloud_fc20230330, DeleteSession; that an expired one counts as unknown is assumed.
@@ -117,7 +117,7 @@ def delete_session(fc: FunctionCompute, call: OperationRequest) -> Response:
 
 @operation("PauseSession", f"PUT {_ONE}/pause", api=V2023)
 def pause_session(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Pause an active session of an isolated container: its instance is gone until it is resumed.
+    """Pause an active session of an isolated container; its instance ends.
 
     What the instance had in memory and in files of its own is not kept here, with ``fileSystemOnly`` or without.
 
@@ -129,7 +129,7 @@ def pause_session(fc: FunctionCompute, call: OperationRequest) -> Response:
 
 @operation("ResumeSession", f"PUT {_ONE}/resume", api=V2023)
 async def resume_session(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Resume a paused session in another instance; its time to live has gone on.
+    """Resume a paused session in another instance; its time to live ran on meanwhile.
 
     Raises: FunctionNotFound, VersionNotFound, AliasNotFound, SessionNotFound, SessionNotPaused, ResourceExhausted,
     CAExited.
@@ -144,7 +144,7 @@ async def resume_session(fc: FunctionCompute, call: OperationRequest) -> Respons
 
 @operation("CreateSnapshot", "POST /functions/{function}/snapshots", api=V2023)
 def create_snapshot(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Refuse: snapshots are of micro-sandboxes, which do not run here.
+    """Refuse: snapshots need micro-sandboxes, which do not run here.
 
     Raises: FunctionNotFound, VersionNotFound, AliasNotFound, SessionNotFound, InvalidArgument.
     Source: alibabacloud_fc20230330, CreateSnapshot; the code is assumed.
@@ -161,7 +161,7 @@ def create_snapshot(fc: FunctionCompute, call: OperationRequest) -> Response:
 
 @operation("GetSnapshot", "GET /functions/{function}/snapshots/{snapshot}", api=V2023)
 def get_snapshot(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Refuse: the snapshot is not there.
+    """Refuse: the snapshot does not exist.
 
     Raises: FunctionNotFound, SnapshotNotFound. Source: alibabacloud_fc20230330, GetSnapshot.
     """

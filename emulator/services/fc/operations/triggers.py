@@ -53,7 +53,7 @@ def get_trigger(fc: FunctionCompute, call: OperationRequest) -> Response:
 @operation("UpdateTrigger", "PUT /services/{service}/functions/{function}/triggers/{trigger}", api=WITH_SERVICES)
 @operation("UpdateTrigger", "PUT /functions/{function}/triggers/{trigger}", api=V2023)
 def update_trigger(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Change a trigger; what the body leaves out stays.
+    """Change a trigger; omitted members stay as they are.
 
     Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, TriggerNotFound, PreconditionFailed,
     InvalidArgument, TriggerAlreadyExists.
@@ -152,7 +152,7 @@ def _render_domain(domain: Domain) -> dict[str, Any]:
 
 @operation("CreateCustomDomain", "POST /custom-domains", api=EVERY_API)
 def create_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Make a domain.
+    """Create a domain.
 
     Raises: InvalidArgument, DomainNameAlreadyExists.
     Source: API reference, CreateCustomDomain; aliyun-fc2 client.py; alibabacloud_fc20230330.
@@ -172,7 +172,7 @@ def create_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Respons
 
 @operation("GetCustomDomain", "GET /custom-domains/{domain}", api=EVERY_API)
 def get_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Show a domain.
+    """Return a domain.
 
     Raises: DomainNameNotFound. Source: API reference, GetCustomDomain; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
@@ -190,7 +190,7 @@ def _domain(fc: FunctionCompute, call: OperationRequest) -> Domain:
 
 @operation("UpdateCustomDomain", "PUT /custom-domains/{domain}", api=EVERY_API)
 def update_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Change a domain; what the body leaves out stays, each part it has is replaced as a whole.
+    """Change a domain; omitted members stay as they are, others are replaced as a whole.
 
     Raises: DomainNameNotFound, PreconditionFailed, InvalidArgument.
     Source: API reference, UpdateCustomDomain; aliyun-fc2 client.py; alibabacloud_fc20230330.

@@ -34,7 +34,7 @@ from emulator.wire.schema.kinds import Shape
 @operation("PublishServiceVersion", "POST /services/{service}/versions", api=WITH_SERVICES)
 @operation("PublishFunctionVersion", "POST /functions/{function}/versions", api=V2023)
 async def publish_version(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Freeze the functions of the service, or the function, as the next version: their code and configuration.
+    """Publish the next version: the code and configuration of the function, or of the service's functions.
 
     Code that is used in place is copied, so that later edits leave the version alone.
 
@@ -224,7 +224,7 @@ def _changeable_alias(fc: FunctionCompute, call: OperationRequest) -> Alias:
 @operation("UpdateAlias", "PUT /services/{service}/aliases/{alias}", api=WITH_SERVICES)
 @operation("UpdateAlias", "PUT /functions/{function}/aliases/{alias}", api=V2023)
 def update_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Change an alias; what the body leaves out stays. The next call already goes by it.
+    """Change an alias; omitted members stay as they are. It applies to the next call.
 
     Raises: ServiceNotFound, FunctionNotFound, AliasNotFound, VersionNotFound, PreconditionFailed, InvalidArgument.
     Source: API reference, UpdateAlias; aliyun-fc2 client.py; alibabacloud_fc20230330.

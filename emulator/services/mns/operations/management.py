@@ -76,7 +76,7 @@ def set_queue_attributes(service: MessageService, call: OperationRequest) -> Rep
 
 @operation("GetQueueAttributes")
 def get_queue_attributes(service: MessageService, call: OperationRequest) -> Reply:
-    """Answer a queue. Raises: MissingParameter, QueueNotExist. Source: GetQueueAttributes (2022-01-19)."""
+    """Return a queue. Raises: MissingParameter, QueueNotExist. Source: GetQueueAttributes (2022-01-19)."""
     return success(queue_object(service.queues.view(call.tenant, required(call.parameters, "QueueName"))))
 
 
@@ -89,7 +89,7 @@ def delete_queue(service: MessageService, call: OperationRequest) -> Reply:
 
 @operation("ListQueue")
 def list_queues(service: MessageService, call: OperationRequest) -> Reply:
-    """Answer a page of the queues whose names start with QueueName, of the QueueType and with all the Tags.
+    """Return a page of the queues whose names start with QueueName, of the QueueType and with all the Tags.
 
     Raises: InvalidParameter. Source: ListQueue (2022-01-19); that the name is a prefix is assumed.
     """
@@ -143,7 +143,7 @@ def set_topic_attributes(service: MessageService, call: OperationRequest) -> Rep
 
 @operation("GetTopicAttributes")
 def get_topic_attributes(service: MessageService, call: OperationRequest) -> Reply:
-    """Answer a topic. Raises: MissingParameter, TopicNotExist. Source: GetTopicAttributes (2022-01-19)."""
+    """Return a topic. Raises: MissingParameter, TopicNotExist. Source: GetTopicAttributes (2022-01-19)."""
     return success(topic_object(service.topics.view(call.tenant, required(call.parameters, "TopicName"))))
 
 
@@ -156,7 +156,7 @@ def delete_topic(service: MessageService, call: OperationRequest) -> Reply:
 
 @operation("ListTopic")
 def list_topics(service: MessageService, call: OperationRequest) -> Reply:
-    """Answer a page of the topics whose names start with TopicName, of the TopicType and with all the Tags.
+    """Return a page of the topics whose names start with TopicName, of the TopicType and with all the Tags.
 
     This list alone has neither the number of pages nor the length of the page.
 
@@ -176,7 +176,7 @@ def list_topics(service: MessageService, call: OperationRequest) -> Reply:
 
 @operation("Subscribe")
 def subscribe(service: MessageService, call: OperationRequest) -> Reply:
-    """Subscribe an endpoint to a topic, or confirm that the same subscription exists; answer its name.
+    """Subscribe an endpoint to a topic, or confirm that the same subscription exists; return its name.
 
     A queue whose MaximumMessageSize is below the topic's is accepted, as the XML API does not: what is too large for it
     fails when it is delivered. Source: terraform-provider-alicloud, its test of event rules.
@@ -195,7 +195,7 @@ def subscribe(service: MessageService, call: OperationRequest) -> Reply:
 
 @operation("SetSubscriptionAttributes")
 def set_subscription_attributes(service: MessageService, call: OperationRequest) -> Reply:
-    """Change the attributes of a subscription that the parameters name, but for its filter.
+    """Change the attributes of a subscription that the parameters name, except its filter.
 
     Raises: MissingParameter, InvalidParameter, TopicNotExist, SubscriptionNotExist, InvalidArgument.
     Source: SetSubscriptionAttributes (2022-01-19).
@@ -212,7 +212,7 @@ def set_subscription_attributes(service: MessageService, call: OperationRequest)
 
 @operation("GetSubscriptionAttributes")
 def get_subscription_attributes(service: MessageService, call: OperationRequest) -> Reply:
-    """Answer a subscription.
+    """Return a subscription.
 
     Raises: MissingParameter, TopicNotExist, SubscriptionNotExist. Source: GetSubscriptionAttributes (2022-01-19).
     """
@@ -228,7 +228,7 @@ def unsubscribe(service: MessageService, call: OperationRequest) -> Reply:
 
 @operation("ListSubscriptionByTopic")
 def list_subscriptions(service: MessageService, call: OperationRequest) -> Reply:
-    """Answer a page of a topic's subscriptions whose names start with SubscriptionName and that have the endpoint.
+    """Return a page of a topic's subscriptions whose names start with SubscriptionName and that have the endpoint.
 
     Raises: MissingParameter, InvalidParameter, TopicNotExist. Source: ListSubscriptionByTopic (2022-01-19).
     """
@@ -312,7 +312,7 @@ Tags = dict[str, str]
 
 @operation("TagResources")
 def tag_resources(service: MessageService, call: OperationRequest) -> Reply:
-    """Set tags of queues or topics, in place of those with the same keys.
+    """Set tags of queues or topics; tags with the same keys are replaced.
 
     Raises: MissingParameter, InvalidParameter, QueueNotExist, TopicNotExist.
     Source: terraform-provider-alicloud, SetResourceTags; the answer is assumed.

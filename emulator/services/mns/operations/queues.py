@@ -43,7 +43,7 @@ from emulator.wire.request import Answer, OperationRequest
 
 @operation("GetAccountAttributes", "GET /?accountmeta=true")
 def get_account_attributes(service: MessageService, call: OperationRequest) -> Response:
-    """Answer the attributes of the account: 200.
+    """Return the attributes of the account: 200.
 
     Source: aliyun-mns-python-sdk mns/account.py.
     """
@@ -63,7 +63,7 @@ def set_account_attributes(service: MessageService, call: OperationRequest) -> R
 
 @operation("GetAccount", "GET /?account")
 def get_account(service: MessageService, call: OperationRequest) -> Response:
-    """Answer the number of the account: 200.
+    """Return the number of the account: 200.
 
     Source: error decoders of the SDKs, form assumed.
     """
@@ -72,7 +72,7 @@ def get_account(service: MessageService, call: OperationRequest) -> Response:
 
 @operation("OpenService", "POST /commonbuy/openservice")
 def open_service(service: MessageService, call: OperationRequest) -> Response:
-    """Answer an order number, which is the request's: there is nothing to order here.
+    """Return an order number, which is the request's id; nothing is ordered.
 
     Source: OpenService, assumed.
     """
@@ -105,7 +105,7 @@ def set_queue_attributes(service: MessageService, call: OperationRequest) -> Res
 
 @operation("GetQueueAttributes", "GET /queues/{queue}")
 def get_queue_attributes(service: MessageService, call: OperationRequest) -> Response:
-    """Answer the attributes and counters of a queue: 200.
+    """Return the attributes and counters of a queue: 200.
 
     Raises: QueueNotExist.
     Source: GetQueueAttributes.
@@ -126,7 +126,7 @@ def delete_queue(service: MessageService, call: OperationRequest) -> Response:
 
 @operation("ListQueue", "GET /queues")
 def list_queues(service: MessageService, call: OperationRequest) -> Response:
-    """Answer a page of queue URLs, on demand with attributes: 200.
+    """Return a page of queue URLs, with attributes on request: 200.
 
     Raises: InvalidArgument.
     Source: ListQueue.
@@ -167,7 +167,7 @@ def send_message(service: MessageService, call: OperationRequest) -> Response:
 
 @operation("ReceiveMessage", "GET /queues/{queue}/messages")
 def receive_message(service: MessageService, call: OperationRequest) -> Answer:
-    """Receive, or peek at, one message or up to 16: 200. One message that is asked for with a number is in a list too.
+    """Receive or peek at up to 16 messages: 200. A request with a number gets a list, even of one message.
 
     Raises: QueueNotExist, InvalidArgument, MessageNotExist when there is none in time.
     Source: ReceiveMessage, BatchReceiveMessage, PeekMessage, BatchPeekMessage.
@@ -215,7 +215,7 @@ def _peek(service: MessageService, call: OperationRequest, queue: LiveQueue, cou
 
 @operation("DeleteMessage", "DELETE /queues/{queue}/messages")
 def delete_message(service: MessageService, call: OperationRequest) -> Response:
-    """Delete the message of a receipt handle, or those of up to 16: 204; 404 with what failed of a batch.
+    """Delete the message of a receipt handle, or of up to 16: 204; 404 with the failed ones of a batch.
 
     Raises: QueueNotExist, MissingReceiptHandle, ReceiptHandleError, MessageNotExist, MalformedXML, SchemaViolation.
     Source: DeleteMessage, BatchDeleteMessage.
@@ -237,7 +237,7 @@ def delete_message(service: MessageService, call: OperationRequest) -> Response:
 
 @operation("ChangeMessageVisibility", "PUT /queues/{queue}/messages")
 def change_message_visibility(service: MessageService, call: OperationRequest) -> Response:
-    """Hide a received message again and answer its new receipt handle: 200.
+    """Hide a received message again and return its new receipt handle: 200.
 
     Raises: QueueNotExist, MissingReceiptHandle, MissingVisibilityTimeout, InvalidArgument, ReceiptHandleError,
     MessageNotExist. Source: ChangeMessageVisibility.

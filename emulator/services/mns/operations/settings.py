@@ -39,7 +39,7 @@ _MATCHERS = frozenset({"MatchState", "Name", "Prefix", "Suffix"})
 
 @operation("GetAccountAttributes")
 def get_account_attributes(service: MessageService, call: OperationRequest) -> Reply:
-    """Answer the settings for logging and message trace. Source: GetAccountAttributes (2022-01-19)."""
+    """Return the settings for logging and message trace. Source: GetAccountAttributes (2022-01-19)."""
     stored = _account(service, call)
     return success(
         {
@@ -53,7 +53,7 @@ def get_account_attributes(service: MessageService, call: OperationRequest) -> R
 
 @operation("SetAccountAttributes")
 def set_account_attributes(service: MessageService, call: OperationRequest) -> Reply:
-    """Change the settings that the parameters name; switching the log off clears where it goes.
+    """Change the settings that the parameters name; disabling the log clears its destination.
 
     Raises: InvalidParameter. Source: SetAccountAttributes; for the latter terraform-provider-alicloud, its test of the
     account's logging.
@@ -93,7 +93,7 @@ def _switch_endpoint(service: MessageService, call: OperationRequest, *, enabled
 
 @operation("GetEndpointAttribute")
 def get_endpoint_attribute(service: MessageService, call: OperationRequest) -> Reply:
-    """Answer whether the public endpoint is enabled (it is until it is disabled: assumed) and who may use it.
+    """Return whether the public endpoint is enabled (it is until it is disabled: assumed) and who may use it.
 
     Raises: MissingParameter, InvalidParameter. Source: GetEndpointAttribute (2022-01-19).
     """
@@ -152,7 +152,7 @@ def _networks(parameters: Parameters) -> dict[str, str]:
 
 @operation("CreateEventRule")
 def create_event_rule(service: MessageService, call: OperationRequest) -> Reply:
-    """Store a rule and answer its name; creating the same again changes nothing.
+    """Store a rule and return its name; creating the same again changes nothing.
 
     Raises: MissingParameter, InvalidParameter, EventRuleAlreadyExist. Source: CreateEventRule (2022-01-19).
     """
@@ -167,7 +167,7 @@ def create_event_rule(service: MessageService, call: OperationRequest) -> Reply:
 
 @operation("GetEventRule")
 def get_event_rule(service: MessageService, call: OperationRequest) -> Reply:
-    """Answer a rule. Raises: MissingParameter, EventRuleNotExist. Source: GetEventRule (2022-01-19)."""
+    """Return a rule. Raises: MissingParameter, EventRuleNotExist. Source: GetEventRule (2022-01-19)."""
     rule = service.topic_store.open_setting(call.tenant, _key_of(call.parameters))
     if not isinstance(rule, dict):
         raise MnsError("EventRuleNotExist")
@@ -183,7 +183,7 @@ def delete_event_rule(service: MessageService, call: OperationRequest) -> Reply:
 
 @operation("ListEventRules")
 def list_event_rules(service: MessageService, call: OperationRequest) -> Reply:
-    """Answer a page of the rules that all filters of the parameters fit.
+    """Return a page of the rules that match all filters.
 
     The older way of paging, MaxResults and NextToken, is answered with an empty NextToken.
 

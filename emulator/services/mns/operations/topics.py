@@ -45,7 +45,7 @@ def set_topic_attributes(service: MessageService, call: OperationRequest) -> Res
 
 @operation("GetTopicAttributes", "GET /topics/{topic}")
 def get_topic_attributes(service: MessageService, call: OperationRequest) -> Response:
-    """Answer the attributes of a topic: 200.
+    """Return the attributes of a topic: 200.
 
     Raises: TopicNotExist.
     Source: GetTopicAttributes.
@@ -66,7 +66,7 @@ def delete_topic(service: MessageService, call: OperationRequest) -> Response:
 
 @operation("ListTopic", "GET /topics")
 def list_topics(service: MessageService, call: OperationRequest) -> Response:
-    """Answer a page of topic URLs, on demand with attributes: 200.
+    """Return a page of topic URLs, with attributes on request: 200.
 
     Raises: InvalidArgument.
     Source: ListTopic.
@@ -121,7 +121,7 @@ def set_subscription_attributes(service: MessageService, call: OperationRequest)
 
 @operation("GetSubscriptionAttributes", "GET /topics/{topic}/subscriptions/{subscription}")
 def get_subscription_attributes(service: MessageService, call: OperationRequest) -> Response:
-    """Answer the attributes of a subscription: 200.
+    """Return the attributes of a subscription: 200.
 
     Raises: TopicNotExist, SubscriptionNotExist. Source: GetSubscriptionAttributes.
     """
@@ -141,7 +141,7 @@ def unsubscribe(service: MessageService, call: OperationRequest) -> Response:
 
 @operation("ListSubscriptionByTopic", "GET /topics/{topic}/subscriptions")
 def list_subscriptions(service: MessageService, call: OperationRequest) -> Response:
-    """Answer a page of the subscriptions of a topic, on demand with attributes: 200.
+    """Return a page of the subscriptions of a topic, with attributes on request: 200.
 
     Raises: TopicNotExist, InvalidArgument. Source: ListSubscriptionByTopic.
     """

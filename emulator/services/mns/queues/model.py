@@ -127,13 +127,13 @@ RATE_LIMIT = Field(
             ENABLED,
             Field(
                 "MaxReceivesPerSecond", "max_receives_per_second", WHOLE,
-                help=("how many messages may be received in a second", "每秒最多消费的消息数"),
+                help=("maximum number of messages received per second", "每秒最多消费的消息数"),
             ),
         ),
         RateLimit,
     ),
     source="SetQueueAttributes and Subscribe (2022-01-19)",
-    help=("a limit to the rate of receiving; stored, without effect", "消费速率限制；保存，不起作用"),
+    help=("limit of the receive rate; stored, without effect", "消费速率限制；保存，不起作用"),
 )  # fmt: skip
 ENCRYPTION = Field(
     "Encryption", "encryption", flat=True, only=("rpc", "reply"),
@@ -177,8 +177,8 @@ QUEUE = Shape(
         Field(
             "QueueType", "fifo", Flag(TYPES), fixed=True, only=("rpc", "reply", "file"),
             help=(
-                "normal, or fifo: messages are received in the order in which they were sent",
-                "normal，或 fifo：按发送的顺序",
+                "normal, or fifo: messages are received in the order of sending",
+                "normal，或 fifo：按发送顺序接收消息",
             ),
             source="CreateQueue (2022-01-19)",
         ),
@@ -226,7 +226,7 @@ QUEUE = Shape(
                 ),
                 DeadLetterPolicy,
             ),
-            help=("the queue for messages that are received too often", "被接收次数过多的消息所进入的队列"),
+            help=("dead-letter queue for messages that were received too often", "死信队列，存放接收次数过多的消息"),
             source="CreateQueue (2022-01-19)",
         ),
         TAGS,

@@ -130,8 +130,8 @@ TOPIC = Shape(
         Field(
             "TopicType", "fifo", Flag(TYPES), fixed=True, only=("rpc", "reply", "file"),
             help=(
-                "normal, or fifo: messages are delivered in the order in which they were published",
-                "normal，或 fifo：按发布的顺序",
+                "normal, or fifo: messages are delivered in the order of publishing",
+                "normal，或 fifo：按发布顺序投递消息",
             ),
             source="CreateTopic (2022-01-19)",
         ),
@@ -167,7 +167,7 @@ SUBSCRIPTION = Shape(
         Field(
             "Endpoint", "endpoint", fixed=True, required=True, source="Subscribe",
             help=(
-                "where messages are pushed to; queue:NAME is a queue of this emulator",
+                "endpoint that messages are pushed to; queue:NAME is a queue of this emulator",
                 "消息推送的目标；queue:NAME 是本模拟器的队列",
             ),
         ),
@@ -178,7 +178,7 @@ SUBSCRIPTION = Shape(
         Field(
             "NotifyStrategy", "strategy", member_of(NotifyStrategy), names={"option": ("Strategy",)},
             help=(
-                "when a failed push is tried again (default: BACKOFF_RETRY)",
+                "retry strategy for failed pushes (default: BACKOFF_RETRY)",
                 "推送失败后的重试策略（默认 BACKOFF_RETRY）",
             ),
             source="Subscribe, NotifyStrategy",
@@ -187,8 +187,8 @@ SUBSCRIPTION = Shape(
             "NotifyContentFormat", "content_format", member_of(ContentFormat),
             names={"option": ("ContentFormat", "Format")}, fixed=True,
             help=(
-                "what is pushed (default: XML); SIMPLIFIED is the body",
-                "推送格式（默认 XML）；SIMPLIFIED 只有消息体",
+                "format of pushes (default: XML); SIMPLIFIED is the bare body",
+                "推送格式（默认 XML）；SIMPLIFIED 只含消息体",
             ),
             source="Subscribe",
         ),
@@ -197,7 +197,7 @@ SUBSCRIPTION = Shape(
         Field(
             "DlqPolicy", "dead_letters", Shape("", (ENABLED, DEAD_LETTER_TARGET), DeadLetters),
             only=("rpc", "reply", "file"), unset={"Enabled": False},
-            help=("the queue for messages that cannot be pushed", "无法推送的消息所进入的队列"),
+            help=("dead-letter queue for messages that could not be pushed", "死信队列，存放无法推送的消息"),
             source="Subscribe (2022-01-19)",
         ),
         RATE_LIMIT,

@@ -36,7 +36,7 @@ _SPARE_S = 30
 
 @operation("StartExecution")
 def start_execution(service: Workflow, call: OperationRequest) -> Reply:
-    """Start an execution; returns it as it stands.
+    """Start an execution; returns it.
 
     Raises: WorkflowError: MissingRequiredParams, InvalidArgument, FlowNotExists, FlowVersionNotExists,
         FlowAliasNotExists, ActionNotSupported, ExecutionAlreadyExists, ResourceThrottled.
@@ -56,7 +56,7 @@ def start_execution(service: Workflow, call: OperationRequest) -> Reply:
 
 @operation("StartSyncExecution")
 def start_sync_execution(service: Workflow, call: OperationRequest) -> Awaitable[Reply]:
-    """Start an express execution; returns it when it has ended. One that failed is a reply like any other.
+    """Start an express execution; returns it when it has ended, also if it failed.
 
     Raises: WorkflowError: MissingRequiredParams, InvalidArgument, FlowNotExists, FlowVersionNotExists,
         FlowAliasNotExists, ActionNotSupported, ResourceThrottled.
@@ -75,7 +75,7 @@ def start_sync_execution(service: Workflow, call: OperationRequest) -> Awaitable
 
 @operation("StopExecution")
 def stop_execution(service: Workflow, call: OperationRequest) -> Reply:
-    """Stop an execution at once; returns it with its role.
+    """Stop an execution immediately; returns it with its role.
 
     Raises: WorkflowError: MissingRequiredParams, InvalidArgument, FlowNotExists, ExecutionNotExists,
         ExecutionAlreadyCompleted.
@@ -171,7 +171,7 @@ _MAP_TOLERATED = Range(0, 10_000, 0)
 
 @operation("DescribeMapRun")
 def describe_map_run(service: Workflow, call: OperationRequest) -> Reply:
-    """Return a run of a distributed map: where it stands, its bounds, and how many of its elements stand where.
+    """Return a run of a distributed map: status, limits and numbers of elements by status.
 
     Raises: WorkflowError: MissingRequiredParams, FlowNotExists, ExecutionNotExists, MapRunNotExists.
     Source: alibabacloud_fnf20190315; the error is assumed.
@@ -190,7 +190,7 @@ def describe_map_run(service: Workflow, call: OperationRequest) -> Reply:
 
 @operation("UpdateMapRun")
 def update_map_run(service: Workflow, call: OperationRequest) -> Reply:
-    """Give an open run other bounds; what is not named stays.
+    """Change the limits of an open run; omitted ones stay as they are.
 
     Raises: WorkflowError: MissingRequiredParams, InvalidArgument, FlowNotExists, ExecutionNotExists, MapRunNotExists.
     Source: alibabacloud_fnf20190315; the error is assumed.

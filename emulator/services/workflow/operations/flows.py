@@ -42,7 +42,7 @@ async def create_flow(service: Workflow, call: OperationRequest) -> Reply:
 
 @operation("DescribeFlow")
 def describe_flow(service: Workflow, call: OperationRequest) -> Reply:
-    """Return a flow, or what it was when a version was published, without its storage location.
+    """Return a flow or one of its versions, without its storage location.
 
     Raises: WorkflowError: MissingRequiredParams, FlowNotExists, FlowVersionNotExists.
     Source: DescribeFlow, Serverless Workflow API reference.
@@ -75,7 +75,7 @@ async def update_flow(service: Workflow, call: OperationRequest) -> Reply:
 
 @operation("DeleteFlow")
 def delete_flow(service: Workflow, call: OperationRequest) -> Reply:
-    """Delete a flow with all it has; returns nothing.
+    """Delete a flow with its versions, schedules and executions; returns nothing.
 
     Raises: WorkflowError: MissingRequiredParams, FlowNotExists.
     Source: DeleteFlow, Serverless Workflow API reference.
@@ -109,7 +109,7 @@ def describe_regions(service: Workflow, call: OperationRequest) -> Reply:
 
 @operation("PublishFlowVersion")
 def publish_flow_version(service: Workflow, call: OperationRequest) -> Reply:
-    """Keep a flow as it is now as its next version; returns the version.
+    """Publish the flow as its next version; returns the version.
 
     Raises: WorkflowError: MissingRequiredParams, FlowNotExists.
     Source: alibabacloud_fnf20190315.
@@ -121,7 +121,7 @@ def publish_flow_version(service: Workflow, call: OperationRequest) -> Reply:
 
 @operation("DeleteFlowVersion")
 def delete_flow_version(service: Workflow, call: OperationRequest) -> Reply:
-    """Delete a version that no alias leads to; returns nothing.
+    """Delete a version that no alias points to; returns nothing.
 
     Raises: WorkflowError: MissingRequiredParams, FlowNotExists, FlowVersionNotExists, InvalidArgument.
     Source: alibabacloud_fnf20190315.

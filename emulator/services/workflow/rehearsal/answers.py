@@ -103,7 +103,7 @@ def is_reported(task: Task) -> bool:
 
 
 def give(drive: Drive, call: CallService, answer: Answer) -> None:
-    """Answer a call with *answer*."""
+    """Return a call with *answer*."""
     refused = refused_parameters(call)
     if refused is not None:
         drive.post(0, Replied(call.entry, call.attempt, refused))

@@ -82,7 +82,7 @@ def test_an_estimate_takes_off_what_is_free_and_names_what_it_assumes(served):
     assert scaled["estimate"]["total"] == (3000 - 1) / 2 * 10
     shown = served.run("usage", "--prices", "prices.yml").stdout
     assert "10.0000" in shown
-    assert "A further attempt at a task is no transition." in shown
+    assert "The retry of a task is not a transition." in shown
 
 
 def test_counters_survive_a_restart_and_go_back_to_nothing_on_demand(served):

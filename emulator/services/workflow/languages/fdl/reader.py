@@ -139,22 +139,22 @@ _PATH: Final = Ruled(TEXT, _path)
 _A_PATH: Final = Text(form=r"\$.*")
 _KEY: Final = Text(shortest=1)
 
-_DESCRIPTION: Final = Field("description", "", ANYTHING, help=("for readers", "供阅读者参考"))
+_DESCRIPTION: Final = Field("description", "", ANYTHING, help=("a description, without effect", "说明文字，不影响执行"))
 _INPUT: Final = Field("inputMappings", "input_mappings", MAPPINGS,
-                      help=("how the input is made", "如何得出输入"))  # fmt: skip
+                      help=("mapping that builds the input", "构造输入的映射"))  # fmt: skip
 _OUTPUT: Final = Field("outputMappings", "output_mappings", MAPPINGS,
-                       help=("how the output is made", "如何得出输出"))  # fmt: skip
+                       help=("mapping that builds the output", "构造输出的映射"))  # fmt: skip
 _TIMEOUT: Final = Field("timeoutSeconds", "timeout_s", TIMEOUT,
-                        help=("how long an execution may take", "执行的最长时间"))  # fmt: skip
+                        help=("timeout of an execution", "执行的超时时间"))  # fmt: skip
 
 FLOW: Final = Shape("flow", (
     Field("version", "version", OneOf(VERSIONS, label="version"), required=True,
           help=("the version of the language", "语言的版本")),
-    Field("type", "type", OneOf(("flow",)), required=True, help=("what is defined", "定义的种类")),
-    Field("name", "name", TEXT, help=("for readers; the flow has the name it was created with",
-                                      "供阅读者参考；流程的名称以创建时为准")),
+    Field("type", "type", OneOf(("flow",)), required=True, help=("kind of the definition", "定义的类型")),
+    Field("name", "name", TEXT, help=("a name for documentation; the flow keeps the name it was created with",
+                                      "仅作说明；流程的名称以创建时为准")),
     _DESCRIPTION,
-    Field("steps", "steps", STEPS, required=True, help=("the steps, in their order", "依次执行的步骤")),
+    Field("steps", "steps", STEPS, required=True, help=("the steps, in order of execution", "依次执行的步骤")),
     _INPUT,
     _OUTPUT,
     _TIMEOUT,
@@ -163,21 +163,21 @@ FLOW: Final = Shape("flow", (
 _EVERY_STEP: Final = (
     Field("type", "", ANYTHING),
     Field("name", "name", Also(NAME_TEXT, _name), required=True,
-          help=("the name, which no other step of the flow has", "步骤名称，在流程中唯一")),
+          help=("name, unique in the flow", "名称，在流程中唯一")),
     _DESCRIPTION,
     _INPUT,
     _OUTPUT,
 )  # fmt: skip
 
 _END: Final = Field("end", "end", FLAG, default=False,
-                    help=("whether the list of steps ends here", "是否在此结束所在的步骤列表"))  # fmt: skip
+                    help=("whether the list of steps ends with this step", "步骤列表是否到此结束"))  # fmt: skip
 
-_INNER_STEPS: Final = Field("steps", "steps", STEPS, help=("the steps that follow then", "随后执行的步骤"))
+_INNER_STEPS: Final = Field("steps", "steps", STEPS, help=("the steps to run then", "此时执行的步骤"))
 _GOTO: Final = Field("goto", "goto", STEP_NAME,
-                     help=("the step of the same list that the flow continues with",
-                           "流程在同一步骤列表中继续执行的步骤"))  # fmt: skip
+                     help=("the next step, in the same list",
+                           "同一步骤列表中的下一步骤"))  # fmt: skip
 _CONDITION: Final = Field("condition", "condition", Ruled(TEXT, lambda text, _: Condition.parse(text)), required=True,
-                          help=("when the option is taken", "选取该选项的条件"))  # fmt: skip
+                          help=("condition of the option", "选取该选项的条件"))  # fmt: skip
 
 _ITERATION: Final = Shape("iterationMapping", (
     Field("item", "item", _KEY, required=True,
@@ -199,9 +199,9 @@ KINDS: Final = {
     "wait": _step_type(
         WaitStep,
         Field("duration", "duration", Also(_WAIT, _duration, _A_PATH),
-              help=("how long, or a path to it", "等待时长，或其路径")),
+              help=("duration, or a path to it", "等待时长，或其路径")),
         Field("timestamp", "timestamp", Ruled(TEXT, _timestamp),
-              help=("until when, in RFC 3339, or a path to it", "等到何时（RFC 3339），或其路径")),
+              help=("time to wait for, in RFC 3339, or a path to it", "等待到的时间（RFC 3339），或其路径")),
         _END,
         finish=_finish_wait,
         either=(Either(("duration", "timestamp"), refusal="a wait has exactly one of duration and timestamp"),),
@@ -212,19 +212,19 @@ KINDS: Final = {
               required=True, help=("the options; the first whose condition is true is taken",
                                    "各选项；选取第一个条件为真的选项")),
         Field("default", "default", Shape("default", (_INNER_STEPS, _GOTO), Option),
-              help=("what is taken when no condition is true", "没有条件为真时选取的去向")),
+              help=("where to continue if no condition is true", "没有条件为真时在何处继续")),
         _END,
     ),
     "parallel": _step_type(
         ParallelStep,
         Field("branches", "branches", Items(Also(_BRANCH, _branch), most=100, least=1), required=True,
-              help=("lists of steps that run side by side", "并行执行的步骤列表")),
+              help=("lists of steps that run in parallel", "并行执行的步骤列表")),
         _END,
     ),
     "foreach": _step_type(
         ForeachStep,
         Field("iterationMapping", "iteration", Also(_ITERATION, _iteration), required=True,
-              help=("what is iterated over", "对什么进行迭代")),
+              help=("the array to iterate over", "要遍历的数组")),
         _INNER_STEPS._replace(required=True, help=("the steps of an iteration", "每次迭代的步骤")),
         _END,
         finish=_finish_foreach,
@@ -233,7 +233,7 @@ KINDS: Final = {
     "fail": _step_type(
         FailStep,
         Field("error", "error", TEXT, help=("the name of the error", "错误名称")),
-        Field("cause", "cause", TEXT, help=("what happened", "错误原因")),
+        Field("cause", "cause", TEXT, help=("cause of the error", "错误原因")),
     ),
 }  # fmt: skip
 """Every type there is. The classes are those of `FlowStep`."""

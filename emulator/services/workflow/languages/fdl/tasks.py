@@ -58,7 +58,7 @@ def _mappings(parse: Callable[[Any], Any]) -> Items:
     rows = (
         Field(
             "target", "target", Ruled(TEXT, _target), required=True,
-            help=("the key to set; dots open objects inside", "要设置的键；点号表示内层对象"),
+            help=("the key to set; dots separate the keys of nested objects", "要设置的键；用点号分隔嵌套对象的键"),
         ),
         Field(
             "source", "source", Ruled(ANYTHING, lambda value, _: parse(value)), required=True,
@@ -79,7 +79,7 @@ TIMEOUT: Final = Duration(1, EXECUTION_S)
 
 _ERRORS: Final = Field(
     "errors", "errors", Items(TEXT, least=1), required=True,
-    help=("names of errors; `FnF.ALL` stands for all", "错误名称；`FnF.ALL` 表示所有错误"),
+    help=("names of errors; `FnF.ALL` matches every error", "错误名称；`FnF.ALL` 匹配所有错误"),
 )  # fmt: skip
 
 RETRY: Final = Shape("retry", (
@@ -87,18 +87,18 @@ RETRY: Final = Shape("retry", (
     Field("intervalSeconds", "interval_s", Number(0, 86_400), default=1,
           help=("seconds before the first retry", "第一次重试前等待的秒数")),
     Field("maxIntervalSeconds", "max_interval_s", Number(0, 86_400), default=86_400,
-          help=("the longest pause, in seconds", "最长的间隔秒数")),
+          help=("longest pause, in seconds", "最长的间隔秒数")),
     Field("maxAttempts", "max_attempts", Whole(0, 2**31 - 1), default=3,
-          help=("how many retries there are", "重试的次数")),
+          help=("maximum number of retries", "最大重试次数")),
     Field("multiplier", "multiplier", Number(1, 2**31 - 1), default=2,
-          help=("the factor by which each pause is longer than the one before", "每次间隔是前一次的多少倍")),
+          help=("multiplier of the pause after each retry", "每次重试后间隔的倍数")),
 ), RetryPolicy)  # fmt: skip
 """The upper ends of attempts and multiplier are assumed: they keep the arithmetic finite."""
 
 CATCH: Final = Shape("catch", (
     _ERRORS,
     Field("goto", "goto", STEP_NAME, required=True,
-          help=("the step of the same list that the flow continues with", "流程在同一步骤列表中继续执行的步骤")),
+          help=("the next step, in the same list", "同一步骤列表中的下一步骤")),
 ), CatchPolicy)  # fmt: skip
 
 
@@ -118,29 +118,29 @@ def _patterns(target: WrittenTarget) -> tuple[Pattern, ...]:
 _ALIASES: Final = {"requestComplete": "requestResponse"}
 
 _BODY: Final = Field("MessageBody", "MessageBody", ANYTHING, required=True,
-                     help=("the message; anything but text is sent as JSON",
-                           "消息内容；不是文本时以 JSON 发送"))  # fmt: skip
+                     help=("the message; values other than text are sent as JSON",
+                           "消息内容；非文本的值以 JSON 发送"))  # fmt: skip
 _INPUT: Final = Field("Input", "Input", ANYTHING, help=("the input of the execution", "执行的输入"))
 _EXECUTION: Final = Field("ExecutionName", "ExecutionName", NAME_TEXT,
                           help=("the name of the execution", "执行的名称"))  # fmt: skip
 
 _OF_FUNCTION: Final = record(
     Field("InvocationType", "InvocationType", OneOf(("Sync", "Async")),
-          help=("whether the result of the call is waited for", "是否等待调用结果")),
+          help=("call type; Sync waits for the result", "调用类型；Sync 等待结果")),
     Field("StatefulAsyncInvocationID", "StatefulAsyncInvocationID", TEXT,
           help=("the id of an asynchronous call", "异步调用的 ID")),
 )  # fmt: skip
 _OF_QUEUE: Final = record(
     _BODY,
     Field("DelaySeconds", "DelaySeconds", Duration(0, 604_800, digits=True),
-          help=("how long the message is hidden at first", "消息最初不可见的时长")),
+          help=("delay before the message becomes visible", "消息变为可见之前的延时")),
     Field("Priority", "Priority", Whole(1, 16, digits=True),
           help=("1 is received first", "1 最先被消费")),
 )  # fmt: skip
 _OF_TOPIC: Final = record(
     _BODY,
     Field("MessageTag", "MessageTag", ANYTHING,
-          help=("what subscriptions filter by", "订阅过滤所用的标签")),
+          help=("tag that subscriptions filter by", "订阅过滤所用的标签")),
     Field("MessageAttributes", "MessageAttributes", ANYTHING,
           help=("attributes for mail and SMS", "邮件和短信所用的属性")),
 )  # fmt: skip
@@ -174,18 +174,18 @@ TASK: Final = (
           help=("the ARN of the function, queue, topic or flow that is called",
                 "所调用的函数、队列、主题或流程的 ARN")),
     Field("action", "called", Also(Text(form="[^:]+:[^:]+"), _of_action),
-          help=("in place of an ARN: `{serviceName}:{apiName}`", "代替 ARN：`{serviceName}:{apiName}`")),
+          help=("instead of an ARN: `{serviceName}:{apiName}`", "代替 ARN：`{serviceName}:{apiName}`")),
     Field("pattern", "pattern", Also(OneOf(("requestResponse", "requestComplete", "sync", "waitForCallback")), placed),
           default=None,
-          help=("what is waited for: the reply, the end of what was called, or a report",
-                "等待什么：应答、被调用者结束，或回调")),
-    Field("timeoutSeconds", "timeout_s", TIMEOUT, help=("how long an attempt may take", "一次尝试的最长时间")),
+          help=("what the step waits for: the response, the end of the called job, or a callback",
+                "步骤等待什么：响应、被调用任务结束，或回调")),
+    Field("timeoutSeconds", "timeout_s", TIMEOUT, help=("timeout of an attempt", "一次尝试的超时时间")),
     Field("serviceParams", "service_params", Also(OBJECT, placed), default=None,
-          help=("what is sent; a value that is a path is taken from the step's input",
-                "发送的参数；值为路径时取自步骤的输入")),
-    Field("retry", "retry", Items(RETRY), help=("rules of retries; the first that names the error holds",
+          help=("parameters; a value that is a path is read from the step's input",
+                "参数；值为路径时从步骤的输入中读取")),
+    Field("retry", "retry", Items(RETRY), help=("retry rules; the first that names the error applies",
                                                 "重试规则；第一条列出该错误的规则生效")),
-    Field("catch", "catch", Items(CATCH), help=("the step to continue with after an error", "出错后从何处继续")),
+    Field("catch", "catch", Items(CATCH), help=("where to continue after an error", "出错后在何处继续")),
     Field("errorMappings", "error_mappings", _ERROR_MAPPINGS,
           help=("the output of the step when an error is caught", "捕获错误时步骤的输出")),
 )  # fmt: skip

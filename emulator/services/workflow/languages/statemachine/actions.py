@@ -244,7 +244,7 @@ ACTIONS: Final[dict[str, Kind]] = {
         record(
             _resource(_arn(QueueResource, TopicResource), "the queue or topic", "队列或主题"),
             Field("message", "MessageBody", ANYTHING, required=True,
-                  help=("the message; anything but text is sent as JSON", "消息内容；不是文本时以 JSON 发送")),
+                  help=("the message; values other than text are sent as JSON", "消息内容；非文本的值以 JSON 发送")),
             _parameter("priority", "Priority", Whole(1, 16, digits=True), "1 is received first", "1 最先被消费"),
             _parameter("delaySeconds", "DelaySeconds", Duration(0, 604_800, digits=True),
                        "how long the message is hidden at first", "消息最初不可见的时长"),

@@ -206,11 +206,11 @@ _SCOPE: Final = (
     Field("States", "states", Also(Items(STATE, least=1), _read_states), required=True,
           help=("the states, in any order", "各状态，顺序不限")),
     Field("StartAt", "start", Also(TEXT, placed), required=True,
-          help=("the state to begin with", "起始状态")),
+          help=("the first state", "起始状态")),
 )  # fmt: skip
 
 MACHINE: Final = Shape("StateMachine", (
-    Field("Type", "type", OneOf(("StateMachine",)), required=True, help=("what is defined", "定义的种类")),
+    Field("Type", "type", OneOf(("StateMachine",)), required=True, help=("kind of the definition", "定义的类型")),
     Field("SpecVersion", "version", OneOf(("v1",)), required=True,
           help=("the version of the language", "语言的版本")),
     Field("Name", "name", NAME_TEXT, required=True, help=("the name of the flow", "流程的名称")),
@@ -219,15 +219,15 @@ MACHINE: Final = Shape("StateMachine", (
 ))  # fmt: skip
 
 _BRANCH: Final = Shape("branch", (
-    Field("Name", "", ANYTHING, help=("for readers", "供阅读者参考")),
-    Field("Description", "", ANYTHING, help=("for readers", "供阅读者参考")),
+    Field("Name", "", ANYTHING, help=("a description, without effect", "说明文字，不影响执行")),
+    Field("Description", "", ANYTHING, help=("a description, without effect", "说明文字，不影响执行")),
     *_SCOPE,
 ))  # fmt: skip
 
 _CONFIG: Final = record(
     Field("ExecutionMode", "mode", OneOf(("Inline", "Express", "Standard")),
-          help=("where iterations run: in this execution, or in one of their own of this kind",
-                "迭代在何处运行：在本执行中，或在该类型的独立执行中")),
+          help=("where iterations run: in this execution, or in separate executions of this type",
+                "迭代在何处运行：在本执行中，或在该类型的单独执行中")),
 )  # fmt: skip
 
 _PROCESSOR: Final = Shape("processor", (
@@ -239,29 +239,29 @@ _PROCESSOR: Final = Shape("processor", (
 
 _CHOSEN: Final = Shape("branch", (
     Field("Condition", "condition", EXPRESSION, required=True,
-          help=("when the branch is taken", "选取该分支的条件")),
-    Field("Next", "next", STEP_NAME, required=True, help=("the state that follows then", "随后执行的状态")),
-    Field("Description", "", ANYTHING, help=("for readers", "供阅读者参考")),
+          help=("condition of the branch", "选取该分支的条件")),
+    Field("Next", "next", STEP_NAME, required=True, help=("the next state", "下一状态")),
+    Field("Description", "", ANYTHING, help=("a description, without effect", "说明文字，不影响执行")),
 ), Branch)  # fmt: skip
 
 _HEAD: Final = (
     Field("Type", "", ANYTHING),
     Field("Name", "name", Also(_STATE_NAME, _name), required=True,
-          help=("the name, which no other state of the scope has", "状态名称，在作用域中唯一")),
+          help=("name, unique in the scope", "名称，在作用域中唯一")),
     DESCRIPTION,
 )  # fmt: skip
 _ONWARD: Final = (
-    Field("Next", "next", STEP_NAME, help=("the state of the same scope that follows", "同一作用域中随后的状态")),
-    Field("End", "end", FLAG, default=False, help=("whether the scope ends here", "作用域是否在此结束")),
+    Field("Next", "next", STEP_NAME, help=("the next state, in the same scope", "同一作用域中的下一状态")),
+    Field("End", "end", FLAG, default=False, help=("whether the scope ends with this state", "作用域是否到此结束")),
 )  # fmt: skip
-_LAST: Final = Field("End", "", FLAG, help=("whether the scope ends here, as it does anyway",
-                                            "作用域是否在此结束；总会在此结束"))  # fmt: skip
+_LAST: Final = Field("End", "", FLAG, help=("whether the scope ends with this state; it always does",
+                                            "作用域是否到此结束；总会结束"))  # fmt: skip
 _INPUT: Final = Field("InputConstructor", "input", constructor_on(STATE_ROOTS),
-                      help=("how `$Input` is made", "如何得出 `$Input`"))  # fmt: skip
+                      help=("expressions that build `$Input`", "构造 `$Input` 的表达式"))  # fmt: skip
 _OUTPUT: Final = Field("OutputConstructor", "output", constructor_on(RESULT_ROOTS),
-                       help=("how the output is made", "如何得出输出"))  # fmt: skip
+                       help=("mapping that builds the output", "构造输出的映射"))  # fmt: skip
 _GLOBAL: Final = Field("GlobalConstructor", "variables", Also(OBJECT, _variables),
-                       help=("what is added to `$Global`", "添加到 `$Global` 的内容"))  # fmt: skip
+                       help=("values added to `$Global`", "添加到 `$Global` 的内容"))  # fmt: skip
 
 _FAILURES: Final = ("ToleratedFailureCount", "ToleratedFailedCount")
 _PERCENTAGE: Final = ("ToleratedFailurePercentage", "ToleratedFailedPercentage")
@@ -279,7 +279,7 @@ KINDS: Final = {
     "Wait": _state_type(
         WaitState,
         *dynamic(Field("Seconds", "seconds", Duration(1, WAIT_S),
-                        help=("how long; in express flows up to 20 seconds", "等待时长；快速流程中最多 20 秒"))),
+                        help=("duration; at most 20 seconds in express flows", "等待时长；快速流程中最多 20 秒"))),
         *_ONWARD, *_CONSTRUCTED,
         finish=_going_on,
         either=(Either(("Seconds", "Seconds.$")),),
@@ -288,7 +288,7 @@ KINDS: Final = {
     "Fail": _state_type(
         FailState,
         *dynamic(Field("Code", "code", TEXT, "FnF.Fail", help=("the name of the error", "错误名称"))),
-        *dynamic(Field("Detail", "detail", TEXT, "", help=("what happened", "错误原因"))),
+        *dynamic(Field("Detail", "detail", TEXT, "", help=("cause of the error", "错误原因"))),
         _LAST, _INPUT, _OUTPUT,
         either=(Either(("Code", "Code.$"), needed=False), Either(("Detail", "Detail.$"), needed=False)),
     ),
@@ -298,14 +298,14 @@ KINDS: Final = {
               help=("the branches; the first whose condition is true is taken",
                     "各分支；选取第一个条件为真的分支")),
         Field("Default", "default", STEP_NAME, required=True,
-              help=("the state that follows when no condition is true", "没有条件为真时随后的状态")),
+              help=("the next state if no condition is true", "没有条件为真时的下一状态")),
         _INPUT, _GLOBAL,
         finish=_finish_choice,
     ),
     "Parallel": _state_type(
         ParallelState,
         Field("Branches", "branches", Items(Also(_BRANCH, _branch), most=50, least=1), required=True,
-              help=("scopes that run side by side", "并行运行的作用域")),
+              help=("scopes that run in parallel", "并行运行的作用域")),
         *GUARDED, *_ONWARD, *_CONSTRUCTED,
         finish=_going_on,
     ),
@@ -316,13 +316,13 @@ KINDS: Final = {
         Field("ItemsPath", "items", EXPRESSION, required=True,
               help=("an expression that gives the array", "得出数组的表达式")),
         Field("ItemConstructor", "item", constructor_on(ITEM_ROOTS),
-              help=("how the input of an iteration is made", "如何得出每次迭代的输入")),
+              help=("expressions that build the input of an iteration", "构造每次迭代输入的表达式")),
         Field("MaxConcurrency", "at_once", Also(Whole(1, DISTRIBUTED_AT_ONCE), placed), None,
               names={"definition": ("MaxConcurrency", "MaxConcuccency")},
               help=(f"how many run side by side; inline up to {AT_ONCE}",
                     f"并行迭代的数量；内联运行时最多 {AT_ONCE}")),
         Field("ToleratedFailureCount", "failures", Number(0, MAP_ITEMS), 0, names={"definition": _FAILURES},
-              help=("how many executions of a distributed map may fail", "分布式 Map 允许失败的执行数量")),
+              help=("number of executions of a distributed map that may fail", "分布式 Map 允许失败的执行数量")),
         Field("ToleratedFailurePercentage", "percentage", Number(0, 100), 0, names={"definition": _PERCENTAGE},
               help=("the same in percent", "同上，以百分比表示")),
         *GUARDED, *_ONWARD, *_CONSTRUCTED,

@@ -188,23 +188,23 @@ def dynamic(field: Field, attribute: str = "") -> tuple[Field, Field]:
     return field, field._replace(name=name, attribute=attribute, kind=EXPRESSION, default=ABSENT)
 
 
-DESCRIPTION: Final = Field("Description", "", TEXT, help=("for readers", "供阅读者参考"))
+DESCRIPTION: Final = Field("Description", "", TEXT, help=("a description, without effect", "说明文字，不影响执行"))
 
 _ERRORS: Final = Field("Errors", "errors", Items(TEXT, least=1), required=True,
-                       help=("names of errors; `FnF.ALL` stands for all",
-                             "错误名称；`FnF.ALL` 表示所有错误"))  # fmt: skip
+                       help=("names of errors; `FnF.ALL` matches every error",
+                             "错误名称；`FnF.ALL` 匹配所有错误"))  # fmt: skip
 
 RETRY: Final = Shape("Retry", (
     _ERRORS,
     DESCRIPTION,
     Field("MaxAttempts", "max_attempts", Whole(0, 2**31 - 1), required=True,
-          help=("how many retries there are", "重试的次数")),
+          help=("maximum number of retries", "最大重试次数")),
     Field("IntervalSeconds", "interval_s", Duration(0, 86_400), required=True,
           help=("the pause before the first retry", "第一次重试前的间隔")),
     Field("BackoffRate", "multiplier", Number(0, 2**31 - 1), default=1,
-          help=("the factor by which each pause is longer than the one before", "每次间隔是前一次的多少倍")),
+          help=("multiplier of the pause after each retry", "每次重试后间隔的倍数")),
     Field("MaxBackoffSeconds", "max_interval_s", Duration(0, 86_400), default=86_400,
-          help=("the longest pause", "最长的间隔")),
+          help=("longest pause", "最长的间隔")),
 ), RetryPolicy)  # fmt: skip
 """The ends of attempts and rate are assumed: they keep the arithmetic finite."""
 
@@ -212,15 +212,15 @@ CATCH: Final = Shape("Catch", (
     _ERRORS,
     DESCRIPTION,
     Field("Next", "goto", STEP_NAME, required=True,
-          help=("the state of the same scope that follows then", "随后执行的同一作用域中的状态")),
+          help=("the next state, in the same scope", "同一作用域中的下一状态")),
     Field("OutputConstructor", "output", constructor_on(STATE_ROOTS),
-          help=("how the input of that state is made", "如何得出该状态的输入")),
+          help=("expressions that build the input of that state", "构造该状态输入的表达式")),
 ), Catch)  # fmt: skip
 
 GUARDED: Final = (
-    Field("Retry", "retry", Items(RETRY), help=("rules of retries; the first that names the error holds",
+    Field("Retry", "retry", Items(RETRY), help=("retry rules; the first that names the error applies",
                                                 "重试规则；第一条列出该错误的规则生效")),
-    Field("Catch", "catch", Items(CATCH), help=("the state to continue with after an error", "出错后从何处继续")),
+    Field("Catch", "catch", Items(CATCH), help=("where to continue after an error", "出错后在何处继续")),
 )  # fmt: skip
 """The fields of states that retry and catch."""
 

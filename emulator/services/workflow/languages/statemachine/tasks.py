@@ -24,16 +24,16 @@ def _seconds(part: LocatedNode, _reading: Reading) -> int | None:
 
 TASK: Final = (
     Field("TaskMode", "mode", OneOf(tuple(PATTERNS), label="mode"), None,
-          help=("what is waited for: the reply, the end of what was called, or a report",
-                "等待什么：应答、被调用者结束，或回调")),
+          help=("what the step waits for: the response, the end of the called job, or a callback",
+                "步骤等待什么：响应、被调用任务结束，或回调")),
     Field("Action", "action", Also(Text(form="[^:]+:[^:]+"), placed), required=True,
-          help=("what is called: `{serviceName}:{apiName}`", "调用什么：`{serviceName}:{apiName}`")),
+          help=("the action to call: `{serviceName}:{apiName}`", "要调用的操作：`{serviceName}:{apiName}`")),
     *dynamic(
         Field("Timeout", "timeout_s", Also(Duration(0, TIMEOUT_S), _seconds, Text(form="[0-9]{1,9}")),
-              help=("how long an attempt may take; 0 is without a limit", "一次尝试的最长时间；0 表示不限")),
+              help=("timeout of an attempt; 0 means no limit", "一次尝试的超时时间；0 表示不限")),
         "timeout",
     ),
-    Field("Parameters", "arguments", Also(OBJECT, placed), None, help=("what is sent", "发送的参数")),
+    Field("Parameters", "arguments", Also(OBJECT, placed), None, help=("parameters of the action", "操作的参数")),
 )  # fmt: skip
 """The fields of tasks beside those of other states."""
 
