@@ -21,14 +21,14 @@ from emulator.console.changes import written
 from emulator.console.executions import took
 from emulator.console.forms import UNITS
 from emulator.console.front import Pages, Sessions
-from emulator.console.language import COOKIE, LANGUAGES, catalogue, chosen
+from emulator.console.language import COOKIE, LANGUAGES, catalogue, chosen, translated
 from emulator.console.life import FORMS, REASONS, STATIONS
 from emulator.console.lists import SPANS, turning, wanted
 from emulator.console.navigation import GROUPS, NAMES, place_of
 from emulator.console.needs import WHATS
 from emulator.console.pages import BLUEPRINTS
 from emulator.console.tutorials import TutorialRuns
-from emulator.console.values import body, decoded, short, tree
+from emulator.console.values import body, breakable, decoded, quoted, short, tree
 from emulator.console.view import View, link, view
 from emulator.gateway.errors import GatewayError
 from emulator.http.message import Request, Response
@@ -137,12 +137,14 @@ def make_application(view: View, sessions: Sessions, tutorials: TutorialRuns) ->
     app.jinja_env.add_extension("jinja2.ext.i18n")
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     app.jinja_env.install_gettext_callables(  # type: ignore[attr-defined]  # added by the extension
-        lambda text: catalogue(g.language).gettext(text),
+        lambda text: translated(g.language, text),
         lambda one, many, count: catalogue(g.language).ngettext(one, many, count),
         newstyle=True,
     )
     app.jinja_env.globals.update(part=part, showing=showing)
-    app.jinja_env.filters.update(body=body, decoded=decoded, iso=_iso, json=tree, short=short)
+    app.jinja_env.filters.update(
+        body=body, breakable=breakable, decoded=decoded, iso=_iso, json=tree, quoted=quoted, short=short
+    )
     app.before_request(_begin)
     app.after_request(_told)
     app.context_processor(_common)
@@ -219,7 +221,7 @@ def _common() -> dict[str, Any]:
         "language": g.language,
         "languages": LANGUAGES,
         "theme": g.theme,
-        "state_name": lambda state: catalogue(g.language).gettext(STATES.get(state) or state),
+        "state_name": lambda state: translated(g.language, STATES.get(state) or state),
         "fragment": "HX-Request" in request.headers,
         "coming": _coming,
         "link": link,
@@ -227,7 +229,7 @@ def _common() -> dict[str, Any]:
         "navigation": _navigation(),
         "spans": SPANS,
         "took": took,
-        "translated": catalogue(g.language).gettext,
+        "translated": partial(translated, g.language),
         "turning": turning,
         "view": view(),
         "wanted": wanted,
@@ -242,7 +244,7 @@ def _navigation() -> dict[str, Any]:
 def _coming(what: str) -> str:
     """Return a kind of what comes or is found, or a sentence, translated; a name or number may follow the kind."""
     kind, rest = parted(what, COMING)
-    return catalogue(g.language).gettext(kind) + rest
+    return translated(g.language, kind) + rest
 
 
 def _iso(at: int | str) -> str:

@@ -15,6 +15,11 @@ def catalogue(language: str) -> gettext.NullTranslations:
     return gettext.translation("console", Path(__file__).with_name("locale"), [language], fallback=True)
 
 
+def translated(language: str, text: str) -> str:
+    """Return *text* in a language; of no text a catalogue would return its own header."""
+    return catalogue(language).gettext(text) if text else ""
+
+
 def chosen(cookies: str, accepted: str) -> str:
     """Return the language by the headers ``Cookie`` and ``Accept-Language``."""
     try:

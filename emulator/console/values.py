@@ -97,11 +97,20 @@ def decoded(body: str) -> str:
     return text if text.isprintable() or "\n" in text else ""
 
 
-_ID = re.compile(r"[0-9A-Fa-f-]{20,}\Z", re.ASCII)
+def breakable(name: str) -> Markup:
+    """Return a name of several words joined by dots, which may be broken behind each dot."""
+    return Markup(".<wbr>").join(escape(each) for each in name.split("."))
 
-_SHORT = 8
+
+def quoted(text: str) -> Markup:
+    """Return a text in which what stands between backticks is code."""
+    parts = (Markup("<code>{}</code>").format(each) if at % 2 else each for at, each in enumerate(text.split("`")))
+    return Markup("").join(parts)
+
+
+_ID = re.compile(r"(?<![^/])([0-9A-Fa-f-]{8})[0-9A-Fa-f-]{12,}(?![^/])", re.ASCII)
 
 
 def short(name: str) -> str:
-    """Return the beginning of an id that nobody can remember; a name stays as it is."""
-    return f"{name[:_SHORT]}…" if _ID.match(name) else name
+    """Return the beginning of an id that nobody can remember, by itself or in a path; a name stays as it is."""
+    return _ID.sub(r"\1…", name)

@@ -55,9 +55,11 @@ def main():
 
 
 def kept(browser, localyun, names, functions):
-    """Take the pictures of the documentation."""
-    FOLDER.mkdir(exist_ok=True)
+    """Take the pictures that the documentation shows."""
+    text = FOLDER.with_suffix(".md").read_text(encoding="utf-8")
     for name, page in scene.PAGES.items():
+        if f"console/{name}.png" not in text:
+            continue
         for theme in ("light", "dark") if name in DARK else ("light",):
             resize(browser, 1280, 860, theme)
             browser.get(f"{localyun.endpoint}{ROOT}{page.format_map(names)}")

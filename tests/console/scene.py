@@ -68,6 +68,7 @@ PAGES = {
     "exploration": "/explorations/1",
     "outcomes": "/explorations/1/compare?one=0&other=1",
     "accounts": "/accounts",
+    "usage": "/usage",
     "search": "/search?q=o",
     "start": "/start",
     "tutorial": "/start/callback",

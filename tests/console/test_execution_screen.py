@@ -13,6 +13,7 @@ CALLS = (
     "  resourceArn: acs:fc:::functions/hello\n- {type: pass, name: after}\n"
 )
 LONG = "version: v1\ntype: flow\nsteps:\n" + "".join(f"- {{type: pass, name: step{each}}}\n" for each in range(40))
+FAILS = "- {type: fail, name: end, error: Broken, cause: no tea is left in the house}\n"
 ROUNDS = (
     "version: v1\ntype: flow\nsteps:\n- type: foreach\n  name: rounds\n"
     "  iterationMapping: {collection: $.items, item: one}\n  steps:\n  - {type: pass, name: inner}\n"
@@ -76,9 +77,10 @@ def test_nothing_jumps_when_a_step_is_chosen_or_the_page_refreshes(console, loca
 
 
 def test_whole_graph_is_in_view_and_can_be_scaled(console, localyun):
-    """At 1,440 by 900 without scrolling; two buttons scale it and one fits it again."""
-    localyun.flow("tall", LONG).start(name="fits").wait()
+    """At 1,440 by 900 without scrolling, beside why it failed; two buttons scale it and one fits it again."""
+    localyun.flow("tall", LONG + FAILS).start(name="fits").wait()
     opened(console, localyun, "/flows/tall/executions/fits")
+    assert len(console.find_elements(By.CSS_SELECTOR, ".problem")) == 2
     box = "return document.querySelector('.graph svg').getBoundingClientRect().toJSON()"
     fitted = console.execute_script(box)
 

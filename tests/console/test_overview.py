@@ -2,7 +2,7 @@
 
 from selenium.webdriver.common.by import By
 
-from tests.console.walking import eventually, opened, speak, text
+from tests.console.walking import eventually, opened, press, speak, text
 
 FAILING = "version: v1\ntype: flow\nsteps:\n- {type: fail, name: end, error: Broken}\n"
 WAITING = (
@@ -35,5 +35,10 @@ def test_failures_stand_once_each_with_count_and_reason(console, localyun):
     assert eventually(console, lambda: "ask waits for a report" in text(console))
     assert "the function failed" in row(console, "latest", "InvokeFunction")
 
+    press(console, ".notice summary")
+    press(console, ".notice button[value=succeeded]")
+    assert eventually(console, lambda: console.find_element(By.TAG_NAME, "h1").text == "open Succeeded")
+
+    opened(console, localyun, "/")
     console.find_element(By.LINK_TEXT, "two").click()
     assert eventually(console, lambda: console.find_element(By.TAG_NAME, "h1").text.startswith("two"))

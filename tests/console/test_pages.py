@@ -25,6 +25,7 @@ def test_page_opens_in_both_languages_without_complaints(console, localyun, page
     assert console.get_log("browser") == []
     words = console.find_element(By.TAG_NAME, "nav").text
     assert ("消息" in words) == (language == "zh")
+    assert "Content-Type: text/plain" not in text(console)  # the header of a catalogue is what it has for no text
 
 
 def test_message_is_sent_received_given_back_and_deleted(console, localyun):

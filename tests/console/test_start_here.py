@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from selenium.webdriver.common.by import By
@@ -15,12 +16,13 @@ from tests.console.walking import eventually, opened, press, text
 pytestmark = pytest.mark.starts_programs
 
 RUN_S = 180
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def empty():
-    """An emulator with nothing in it."""
-    with Emulator() as kit:
+    """An emulator with the functions of the tutorials; nothing was made or called yet."""
+    with Emulator(functions=ROOT / "functions") as kit:
         yield kit
 
 
@@ -42,6 +44,11 @@ def test_an_empty_console_offers_every_tutorial(empty, browser):
     assert eventually(browser, lambda: browser.current_url.endswith("/start/callback"))
     assert eventually(browser, lambda: browser.find_element(By.TAG_NAME, "h1").text == "callback Succeeded", RUN_S)
     assert "running callback" in text(browser)
+
+    press(browser, "form[action$='/start/callback'] button")
+    assert eventually(browser, lambda: len(browser.find_elements(By.CSS_SELECTOR, "#content li")) == 2, RUN_S)
+    assert eventually(browser, lambda: browser.find_element(By.TAG_NAME, "h1").text == "callback Succeeded", RUN_S)
+
     press(browser, "#content li .id a")
     assert eventually(browser, lambda: "/flows/fnf-demo-callback/executions/" in browser.current_url)
     assert eventually(browser, lambda: "Succeeded" in browser.find_element(By.TAG_NAME, "h1").text)

@@ -7,7 +7,7 @@ from typing import Any
 from flask import Blueprint, abort, g, render_template
 
 from emulator.console.executions import Fold, compared, graph
-from emulator.console.language import catalogue
+from emulator.console.language import translated
 from emulator.console.pages.histories import event_of
 from emulator.console.view import Row, number, paged, view
 from emulator.kernel.clock import Millis
@@ -94,4 +94,4 @@ def _history(told: list[Any]) -> list[HistoryEvent]:
 
 def _said(text: str) -> str:
     """Return a word of a picture in the language of the page."""
-    return str(catalogue(g.language).gettext(text))
+    return translated(g.language, text)

@@ -10,9 +10,10 @@ from werkzeug.wrappers import Response
 from emulator.console.activity import NONE, Activities
 from emulator.console.executions import EVENTS_SHOWN, Fold, Look, compared, graph, rows, with_restarts
 from emulator.console.frames import frames
-from emulator.console.language import catalogue
+from emulator.console.language import translated
 from emulator.console.lists import chosen, wanted
 from emulator.console.pages.functions import memory_of, used_too_much
+from emulator.console.values import short
 from emulator.console.view import PAGE, Row, done, field, marker, nonempty, number, view, whole
 from emulator.drawing.model import build, steps_of
 from emulator.gateway.errors import GatewayError
@@ -117,7 +118,7 @@ def compare(name: str, execution: str) -> str:
     for each in (execution, other) if other else ():
         record = view().call(view().workflow.executions.get, view().tenant, name, each)
         fold = view().folds.upto(record.id, _reader(name, each), None)
-        drawn = graph(record.definition, fold, f"{name} / {each}", _said)
+        drawn = graph(record.definition, fold, f"{name} / {short(each)}", _said)
         sides.append((record, drawn))
     pairs = compared(_history(name, execution), _history(name, other)) if other else None
     return render_template(
@@ -265,7 +266,7 @@ def _shown(record: ExecutionRecord, look: Look) -> Row:
         "about": _definition_of(record.definition, request.args.get("about", "")),
         "whole_ms": max(1, (fold.execution.ended or now) - record.started_at),
         "calls": _calls(fold, look, flow, name),
-        "graph": graph(record.definition, fold, f"{flow} / {name}", _said),
+        "graph": graph(record.definition, fold, f"{flow} / {short(name)}", _said),
         "events": with_restarts((event for event in reversed(events) if event.id <= last), restarts),
         "next": _next(flow, name) if is_open else [],
         "debugging": view().admin("GET", f"{_path(flow, name)}/debug") if is_open else None,
@@ -356,4 +357,4 @@ def _call_row(fields: Mapping[str, Any], at: int, kept: Recorded | None) -> Row:
 
 def _said(text: str) -> str:
     """Return a word of a picture in the language of the page."""
-    return catalogue(g.language).gettext(text)
+    return translated(g.language, text)

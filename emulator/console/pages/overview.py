@@ -1,5 +1,6 @@
 """The first page, the search, and the emulator's time: what there is, what comes next, jumping there, freezing."""
 
+from contextlib import suppress
 from itertools import islice
 from math import log1p
 from typing import Any
@@ -12,6 +13,7 @@ from emulator.console.pages.requests import requests_with
 from emulator.console.searching import found
 from emulator.console.view import Row, back, done, view
 from emulator.kernel.clock import Millis
+from emulator.kernel.errors import ServiceError
 from emulator.lab.errors import LabError
 from emulator.samples import TUTORIALS
 from emulator.wire.dates import parse_duration
@@ -72,12 +74,24 @@ def overview() -> str:
         tutorials=TUTORIALS,
         needs=lambda: view().call(needs, view().journal)[:_NEEDS],
         problems=lambda: view().call(view().function_admin.problems),
-        tokens=lambda: view().call(view().workflow.waiting_for_reports, _NEEDS),
+        tokens=lambda: view().call(_tokens),
         latest=_latest,
         clock=timed,
         counts=view().counts,
         about=view().about,
     )
+
+
+def _tokens() -> list[tuple[str, str, str, str]]:
+    """Return the steps that wait for a report: flow, execution, step, task token; none of another account."""
+    workflow, tenant = view().workflow, view().tenant
+    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for flow, execution, step in workflow.waiting_for_reports(_NEEDS):
+        found.setdefault((flow, execution), []).append((step, ""))
+    for name in found:
+        with suppress(ServiceError):
+            found[name] = workflow.tokens(tenant, *name)
+    return [(*name, *each) for name, steps in found.items() for each in steps]
 
 
 def _latest() -> list[Row]:

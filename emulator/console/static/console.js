@@ -241,6 +241,21 @@
   setInterval(() => document.hidden || age(), 1000);
   document.addEventListener("console:shown", age);
 
+  // On a narrow screen a row of a table is a card: each cell says what it is, and is left out when nothing is in it.
+  const name = () => {
+    for (const table of content.querySelectorAll("table")) {
+      const names = [...(table.tHead?.rows[0].cells ?? [])].map((each) => each.textContent);
+      for (const row of table.tBodies[0]?.rows ?? [])
+        [...row.cells].reduce((at, cell) => {
+          if (names[at] && cell.colSpan === 1) cell.dataset.name = names[at];
+          cell.toggleAttribute("data-blank", !cell.firstElementChild && !cell.textContent.trim());
+          return at + cell.colSpan;
+        }, 0);
+    }
+  };
+  name();
+  document.addEventListener("console:shown", name);
+
   // The clock goes on between two updates. A jump is run through in a second, so that the eye can follow it.
   const JUMP_MS = 1000;
   const clocks = new WeakMap();
