@@ -47,11 +47,11 @@ def speak(console, localyun, language):
     )  # fmt: skip
 
 
-def press(console, selector):
+def press(console, selector, by=By.CSS_SELECTOR):
     """Press a button, or what else can be pressed; the page may be replaced meanwhile."""
 
     def pressed():
-        found = console.find_element(By.CSS_SELECTOR, selector)
+        found = console.find_element(by, selector)
         console.execute_script("arguments[0].scrollIntoView({block: 'center'})", found)
         return found.click() is None
 
