@@ -50,7 +50,8 @@ def _need(fields: Mapping[str, Any]) -> Row | None:
         if fields.get("result") == "delivered":
             return None
         name = f"{fields.get('topic')}/{fields['subscription']}"
-        detail = f"{fields.get('result')}: {fields.get('detail')}"
+        result, detail = fields.get("result"), str(fields.get("detail"))
+        detail = detail if result == "failed" else f"{result}: {detail}"
         return _row("the push failed", "push", name, detail, said["message_id"])
     if "step" not in fields and fields.get("status") in _UNHAPPY and said["execution"]:
         id = f"{said['flow']}/{said['execution']}"
