@@ -290,3 +290,14 @@ async def test_a_page_of_triggers_costs_what_is_on_it(site, monkeypatch):
     assert all(b"triggerTime" in event for _, event in own)
     assert len(asked) == 14
     assert site.admin.triggers_named("T1", 3) == [("shop/order", "t10"), ("shop/order", "t11"), ("shop/order", "t12")]
+
+
+async def test_triggers_that_do_nothing_are_found_without_those_that_work(site):
+    """They are switched off, or what they wait for is not there; no more are read than are shown."""
+    await site.make_function()
+    await make_trigger(site, triggerName="works")
+    for number in range(3):
+        await make_trigger(site, triggerName=f"off{number}", triggerConfig={**TIMER, "enable": False})
+
+    assert [row["trigger"] for row in site.admin.idle_triggers(2)] == ["off0", "off1"]
+    assert len(site.admin.idle_triggers(9)) == 3
