@@ -131,8 +131,13 @@ class FunctionAdmin:
 
     def idle_triggers(self, limit: int) -> list[dict[str, Any]]:
         """Return up to *limit* triggers, as `triggers` does, that are switched off or wait for something."""
-        shown = map(self._shown, self._functions.sources.store.dependent(self._tenant))
+        shown = map(self._shown, self._functions.sources.store.dependent(self._tenant, off=True))
         return list(islice((row for row in shown if not row["enabled"] or row["waitsFor"]), limit))
+
+    def waiting_triggers(self) -> list[dict[str, Any]]:
+        """Return the triggers, as `triggers` does, that wait for something."""
+        shown = map(self._shown, self._functions.sources.store.dependent(self._tenant, off=False))
+        return [row for row in shown if row["waitsFor"]]
 
     def triggers_named(self, containing: str, limit: int) -> list[tuple[str, str]]:
         """Return function and name of up to *limit* triggers with *containing* in their names."""

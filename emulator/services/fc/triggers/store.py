@@ -66,9 +66,9 @@ class TriggerStore(CountingStore):
         where = "account = ? AND region = ? ORDER BY service, function, name LIMIT ? OFFSET ?"
         return self._all(_TRIGGERS, where, (*tenant, limit, skipped))
 
-    def dependent(self, tenant: Tenant) -> Iterator[Trigger]:
-        """Yield the triggers that are switched off, and those that need a queue or topic to work."""
-        where = f"account = ? AND region = ? AND (NOT {_ENABLED} OR kind IN ('mns_topic', 'eventbridge'))"
+    def dependent(self, tenant: Tenant, *, off: bool) -> Iterator[Trigger]:
+        """Yield the triggers that need a queue or topic to work, and those that are switched *off* if these count."""
+        where = f"account = ? AND region = ? AND (kind IN ('mns_topic', 'eventbridge') OR {off:d} AND NOT {_ENABLED})"
         rows = self._database.read(f"{_TRIGGERS.select} WHERE {where} ORDER BY service, function, name", tenant)
         return map(_TRIGGERS.item, rows)
 

@@ -301,3 +301,16 @@ async def test_triggers_that_do_nothing_are_found_without_those_that_work(site):
 
     assert [row["trigger"] for row in site.admin.idle_triggers(2)] == ["off0", "off1"]
     assert len(site.admin.idle_triggers(9)) == 3
+
+
+async def test_status_looks_only_at_triggers_that_may_wait(site, monkeypatch):
+    """A timer works by itself, switched off or not: it is not read."""
+    await site.make_function()
+    await make_trigger(site, triggerConfig={**TIMER, "enable": False})
+    asked = []
+    monkeypatch.setattr(
+        site.fc.sources.triggers, "waits_for", lambda tenant, trigger: (asked.append(trigger.name), "")[1]
+    )
+
+    assert site.admin.waiting_triggers() == []
+    assert asked == []
