@@ -20,12 +20,13 @@ from benchmarks.mns_http import QueuesOverHttp
 from benchmarks.mns_push import Pushes
 from benchmarks.peers import Peers
 from benchmarks.streams import Streams
+from benchmarks.waits import Waits
 from benchmarks.workflow import Workflows
 
 PARTS: dict[str, Callable[[], Any]] = {
     "foundation": Foundation, "command": Commands, "functions": Functions, "workflow": Workflows, "queues": Queues,
     "commits": Commits, "http": QueuesOverHttp, "mixed": Mixed, "pushes": Pushes, "lab": Lab, "streams": Streams,
-    "exploration": Exploration,
+    "exploration": Exploration, "waits": Waits,
 }  # fmt: skip
 
 

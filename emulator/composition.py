@@ -353,8 +353,7 @@ class Composition:
             "functions": self._function_admin.names(),
             "waiting": [
                 f"trigger {row['trigger']} of {row['function']}: {row['waitsFor']}"
-                for row in self._function_admin.triggers()
-                if row["waitsFor"]
+                for row in self._function_admin.waiting_triggers()
             ],
             "problems": self._function_admin.problems(),
             "counts": {**self._function_admin.counts(), "records": self._records.count(self._tenant.account)},

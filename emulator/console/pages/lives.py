@@ -128,17 +128,16 @@ def _cause(line: Row) -> str:
 
 
 def _switched_off() -> list[Row]:
-    """Return what sends nothing because it is switched off, or because what it waits for is not there."""
+    """Return what sends nothing: it is switched off, or what it waits for is not there; not all of very many."""
     schedules = view().call(view().workflow.schedules.all, view().tenant, _LOOKED_AT, "").items
     rows = [
         {"kind": "schedule", "name": f"{flow}/{each.name}", "waits": ""}
         for flow, each, _ in schedules
         if not each.settings.enabled
-    ]
-    for each in view().call(view().function_admin.triggers):
-        if not each["enabled"] or each["waitsFor"]:
-            name = f"{each['function']} {each['trigger']}"
-            rows.append({"kind": "trigger", "name": name, "waits": each["waitsFor"], "of": each["function"]})
+    ][:_SHOWN]
+    for each in view().call(view().function_admin.idle_triggers, _SHOWN):
+        name = f"{each['function']} {each['trigger']}"
+        rows.append({"kind": "trigger", "name": name, "waits": each["waitsFor"], "of": each["function"]})
     return rows
 
 

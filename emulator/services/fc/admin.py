@@ -8,6 +8,7 @@ import json
 from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
+from itertools import islice
 from typing import Any
 
 from emulator.http.message import Response
@@ -136,6 +137,16 @@ class FunctionAdmin:
             (self._shown(each), sources.firing.event(self._tenant, each, None))
             for each in sources.store.some(self._tenant, service, function, Slice(limit=limit))[:limit]
         ]
+
+    def idle_triggers(self, limit: int) -> list[dict[str, Any]]:
+        """Return up to *limit* triggers, as `triggers` does, that are switched off or wait for something."""
+        shown = map(self._shown, self._functions.sources.store.dependent(self._tenant, off=True))
+        return list(islice((row for row in shown if not row["enabled"] or row["waitsFor"]), limit))
+
+    def waiting_triggers(self) -> list[dict[str, Any]]:
+        """Return the triggers, as `triggers` does, that wait for something."""
+        shown = map(self._shown, self._functions.sources.store.dependent(self._tenant, off=False))
+        return [row for row in shown if row["waitsFor"]]
 
     def triggers_named(self, containing: str, limit: int) -> list[tuple[str, str]]:
         """Return function and name of up to *limit* triggers with *containing* in their names."""

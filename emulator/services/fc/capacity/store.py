@@ -1,5 +1,7 @@
 """The table of what is configured about the instances of functions."""
 
+from collections.abc import Iterator
+
 from emulator.kernel.identity import Tenant
 from emulator.services.fc.capacity.model import Kind, Setting
 from emulator.services.fc.kinds import PLACE
@@ -31,12 +33,17 @@ class CapacityStore(CountingStore):
         where = "account = ? AND region = ? AND service = ? AND ? IN ('', function) AND qualifier = ?"
         return self._all(_ROWS, where, (*tenant, scope.service, scope.function, qualifier))
 
-    def list(self, *kinds: Kind, tenant: Tenant | None = None) -> list[Setting]:
-        """Return the configurations of *kinds* by kind, service, function and qualifier, of one tenant or of all."""
-        where = f"kind IN ({', '.join('?' * len(kinds))})"
-        if tenant is not None:
-            where += " AND account = ? AND region = ?"
-        return self._all(_ROWS, f"{where} {_ORDER}", (*kinds, *(tenant or ())))
+    def places(self, kind: Kind, tenant: Tenant) -> Iterator[FunctionRef]:
+        """Yield the places of a tenant that have a configuration of a kind."""
+        rows = self._database.read(
+            "SELECT service, function, qualifier FROM fc_capacity WHERE account = ? AND region = ? AND kind = ?",
+            (*tenant, kind),
+        )
+        return (FunctionRef(tenant, *row) for row in rows)
+
+    def list(self, *kinds: Kind) -> list[Setting]:
+        """Return the configurations of *kinds* by kind, service, function and qualifier, of all tenants."""
+        return self._all(_ROWS, f"kind IN ({', '.join('?' * len(kinds))}) {_ORDER}", kinds)
 
     def put(self, setting: Setting) -> None:
         """Write a configuration, new or not."""

@@ -3,6 +3,7 @@
 Source: aliyun-fc2 client.py; alibabacloud_fc_open20210406; alibabacloud_fc20230330; fc-nodejs-sdk test/client.test.js.
 """
 
+from itertools import islice
 from typing import Any, Literal
 
 from emulator.http.message import Response
@@ -212,14 +213,16 @@ def list_tag_resources(fc: FunctionCompute, call: OperationRequest) -> Response:
         resources = sorted(set(_resources(fc, call, kind, named)))
     else:
         resources = fc.store.tagged(call.tenant, "functions/", EVERY)
-    rows = [
+    first = start.partition("\n")[0]
+    rows = (
         (resource, key, value)
         for resource in resources
+        if resource >= first
         for tags in (fc.store.tags(call.tenant, resource),)
         if all(key in tags and value in {None, tags[key]} for key, value in wanted.items())
         for key, value in sorted(tags.items())
-    ]
-    page = cut([row for row in rows if _place_of(row) >= start][: limit + 1], limit, _place_of)
+    )
+    page = cut(list(islice((row for row in rows if _place_of(row) >= start), limit + 1)), limit, _place_of)
     shown = [
         {
             "ResourceId": function_arn(call.tenant, "", _name(resource)),

@@ -221,8 +221,8 @@ def list_on_demand_configs(fc: FunctionCompute, call: OperationRequest) -> Respo
         call,
         Kind.ON_DEMAND,
         "configs",
-        lambda setting: function_path(*setting.place[1:]).startswith(prefix),
-        key=lambda setting: function_path(*setting.place[1:]),
+        lambda place: function_path(*place[1:]).startswith(prefix),
+        key=lambda place: function_path(*place[1:]),
         start=codec.query(call, "startKey"),
         null_when_empty=True,
     )
@@ -233,17 +233,17 @@ def _list(
     call: OperationRequest,
     kind: Kind,
     name: str,
-    wanted: Callable[[Setting], bool],
+    wanted: Callable[[FunctionRef], bool],
     *,
-    key: Callable[[Setting], str] = lambda setting: "/".join(setting.place[1:]),
+    key: Callable[[FunctionRef], str] = lambda place: "/".join(place[1:]),
     start: str = "",
     null_when_empty: bool = False,
 ) -> Response:
-    """Return the configurations that are *wanted* under *name*, ordered by *key*, from the token or *start* on."""
+    """Return the configurations of places that are *wanted* under *name*, by *key*, from the token or *start* on."""
     start, limit = max(codec.page_marker(call), start), codec.page_size(call)
-    settings = sorted(filter(wanted, fc.capacity.list(kind, tenant=call.tenant)), key=key)
-    page = cut([setting for setting in settings if key(setting) >= start][: limit + 1], limit, key)
-    rows = [_render(fc, setting) for setting in page.items]
+    places = sorted(filter(wanted, fc.capacity.places(kind, call.tenant)), key=key)
+    page = cut([place for place in places if key(place) >= start][: limit + 1], limit, key)
+    rows = [_render(fc, setting) for place in page.items if (setting := fc.capacity.get(kind, place)) is not None]
     return codec.page_answer(name, None if null_when_empty and not rows else rows, page.next_marker)
 
 
@@ -261,10 +261,10 @@ def list_provision_configs_of_services(fc: FunctionCompute, call: OperationReque
         call,
         Kind.PROVISION,
         "provisionConfigs",
-        lambda setting: (
-            setting.place.service != ""
-            and (service or setting.place.service) == setting.place.service
-            and (qualifier or setting.place.qualifier) == setting.place.qualifier
+        lambda place: (
+            place.service != ""
+            and (service or place.service) == place.service
+            and (qualifier or place.qualifier) == place.qualifier
         ),
     )
 
@@ -284,7 +284,7 @@ def list_configs(fc: FunctionCompute, call: OperationRequest) -> Response:
         call,
         kind,
         name,
-        lambda setting: not setting.place.service and (function or setting.place.function) == setting.place.function,
+        lambda place: not place.service and (function or place.function) == place.function,
     )
 
 

@@ -3,6 +3,8 @@
 Few functions have more than a handful of triggers, so everything but one probe reads small ranges.
 """
 
+from collections.abc import Iterator
+
 from emulator.kernel.identity import Tenant
 from emulator.services.fc.kinds import TENANT
 from emulator.services.fc.model import EVERY, SLICED, Slice
@@ -68,6 +70,12 @@ class TriggerStore(CountingStore):
         """Return up to *limit* triggers of a tenant by function and name after the first *skipped*; -1: all."""
         where = "account = ? AND region = ? ORDER BY service, function, name LIMIT ? OFFSET ?"
         return self._all(_TRIGGERS, where, (*tenant, limit, skipped))
+
+    def dependent(self, tenant: Tenant, *, off: bool) -> Iterator[Trigger]:
+        """Yield the triggers that need a queue or topic to work, and those that are switched *off* if these count."""
+        where = f"account = ? AND region = ? AND (kind IN ('mns_topic', 'eventbridge') OR {off:d} AND NOT {_ENABLED})"
+        rows = self._database.read(f"{_TRIGGERS.select} WHERE {where} ORDER BY service, function, name", tenant)
+        return map(_TRIGGERS.item, rows)
 
     def named(self, tenant: Tenant, containing: str, limit: int) -> list[tuple[str, str, str]]:
         """Return service, function and name of up to *limit* triggers with *containing* in their names."""

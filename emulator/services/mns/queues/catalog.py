@@ -71,8 +71,7 @@ class Queues:
         Raises: InvalidArgument for a limit outside 1..1000.
         """
         wanted = page_size(limit)
-        queues = self._store.queues(tenant, prefix=prefix, start=start, limit=wanted + 1)
-        return cut([queue.name for queue in queues], wanted, str)
+        return cut(self._store.names(tenant, prefix=prefix, start=start, limit=wanted + 1), wanted, str)
 
     def create(self, tenant: Tenant, name: str, change: Change) -> bool:
         """Create a queue; return whether it is new (False: it existed with the same attributes).

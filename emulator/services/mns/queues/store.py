@@ -147,9 +147,10 @@ class QueueStore:
         row = self._database.read(f"{_QUEUE} WHERE id = ?", (queue_id,)).fetchone()
         return _queue(row) if row else None
 
-    def queues(self, tenant: Tenant, *, prefix: str, start: str, limit: int) -> list[Queue]:
-        """Return at most *limit* queues whose name starts with *prefix*, from the name *start* on, ordered by name."""
-        return [_queue(row) for row in all_named(self._database, _QUEUE, tenant, prefix, start, limit)]
+    def names(self, tenant: Tenant, *, prefix: str, start: str, limit: int) -> list[str]:
+        """Return at most *limit* names that start with *prefix*, from *start* on, in order."""
+        rows = all_named(self._database, "SELECT name FROM mns_queues", tenant, prefix, start, limit)
+        return [name for (name,) in rows]
 
     def count(self, tenant: Tenant) -> int:
         """Return how many queues a tenant has."""

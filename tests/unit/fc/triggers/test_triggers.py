@@ -290,3 +290,27 @@ async def test_a_page_of_triggers_costs_what_is_on_it(site, monkeypatch):
     assert all(b"triggerTime" in event for _, event in own)
     assert len(asked) == 14
     assert site.admin.triggers_named("T1", 3) == [("shop/order", "t10"), ("shop/order", "t11"), ("shop/order", "t12")]
+
+
+async def test_triggers_that_do_nothing_are_found_without_those_that_work(site):
+    """They are switched off, or what they wait for is not there; no more are read than are shown."""
+    await site.make_function()
+    await make_trigger(site, triggerName="works")
+    for number in range(3):
+        await make_trigger(site, triggerName=f"off{number}", triggerConfig={**TIMER, "enable": False})
+
+    assert [row["trigger"] for row in site.admin.idle_triggers(2)] == ["off0", "off1"]
+    assert len(site.admin.idle_triggers(9)) == 3
+
+
+async def test_status_looks_only_at_triggers_that_may_wait(site, monkeypatch):
+    """A timer works by itself, switched off or not: it is not read."""
+    await site.make_function()
+    await make_trigger(site, triggerConfig={**TIMER, "enable": False})
+    asked = []
+    monkeypatch.setattr(
+        site.fc.sources.triggers, "waits_for", lambda tenant, trigger: (asked.append(trigger.name), "")[1]
+    )
+
+    assert site.admin.waiting_triggers() == []
+    assert asked == []
