@@ -39,15 +39,8 @@ class Site:
     """One watched emulator, which takes any key."""
 
     def __init__(self, state: Path, functions: Path | None = None, account: str = "") -> None:
-        self._report = state.parent / f"{state.name}.report"
-        watched = [
-            "env",
-            f"LOCALYUN_ACCOUNT_ID={ACCOUNT}",
-            sys.executable,
-            "-m",
-            "benchmarks.watched",
-            str(self._report),
-        ]
+        self._folder = state.parent
+        self._report = self._folder / f"{state.name}.report"
         watched = [sys.executable, "-m", "benchmarks.watched", str(self._report)]
         under = ["env", f"LOCALYUN_ACCOUNT_ID={account}", *watched] if account else watched
         self.server = Server(functions, "--auth", "lenient", ask=SERVICE, state=state, under=under)
@@ -121,7 +114,7 @@ class Site:
         }
         ran = subprocess.run(
             [sys.executable, "-m", "emulator", *words], env=environment, input=given, text=True, capture_output=True,
-            timeout=seconds, check=False,
+            timeout=seconds, check=False, cwd=self._folder,
         )  # fmt: skip
         return f"exit {ran.returncode}" if ran.returncode else "200"
 

@@ -151,12 +151,13 @@ def memory_of(service: str, name: str) -> int:
 def _described(function: Function) -> Row:
     """Return the first page of triggers, an event of each, versions and aliases."""
     admin, store, tenant = view().function_admin, view().functions.store, view().tenant
-    triggers = admin.triggers_of(function.service, function.name, PAGE)
+    triggers = admin.triggers_of(function.service, function.name, PAGE + 1)
     return {
-        "triggers": [row for row, _ in triggers],
+        "triggers": [row for row, _ in triggers[:PAGE]],
+        "more_triggers": len(triggers) > PAGE,
         "templates": [
             {"name": f"{row['trigger']} ({row['type']})", "event": event.decode("utf-8", "replace")}
-            for row, event in triggers
+            for row, event in triggers[:PAGE]
         ],
         "versions": store.versions(tenant, function.scope, limit=PAGE)[:PAGE],
         "aliases": _aliases(function),
