@@ -103,6 +103,7 @@ class Standstill:
                         exchange.keep()
                     await replace()
                     await self._go_on()
+                    await asyncio.sleep(0)  # a turn is short, also with many files
                     gone = before.difference(self._services.files())
                 except BaseException as error:
                     _log.warning("nothing is restored: %s", error)

@@ -123,13 +123,14 @@ class FunctionCompute:
             self.follower.start()
         else:
             self._take(Snapshot())
-        self._go_on()
+        await self._go_on()
 
-    def _go_on(self) -> None:
+    async def _go_on(self) -> None:
         self.unused_packages.remove_later(limits.CODE_SWEPT_AFTER_START_S)
         self.provisioner.start()
         self.sessions.start()
         self.async_queue.start()
+        await asyncio.sleep(0)  # of all that is resumed, triggers take longest
         self.sources.start()
 
     async def close(self) -> None:
@@ -188,7 +189,7 @@ class FunctionCompute:
         await asyncio.sleep(0)  # whoever is served while all this stands still
         self._take(self._loader.snapshot)
         await asyncio.sleep(0)
-        self._go_on()
+        await self._go_on()
 
     def reset_function(self, service: str, function: str) -> int:
         """End the asynchronous calls and the warm instances of a function of the folder's tenant; return the calls.
