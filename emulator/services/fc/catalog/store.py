@@ -298,7 +298,8 @@ class CatalogStore(CountingStore):
 
     def clear(self) -> None:
         """Remove everything."""
-        for table in ("fc_services", "fc_functions", "fc_versions", "fc_aliases", "fc_tags", "fc_attachments"):
+        # attachments first: each row of the others that goes looks for its own
+        for table in ("fc_attachments", "fc_services", "fc_functions", "fc_versions", "fc_aliases", "fc_tags"):
             self._write(f"DELETE FROM {table}")  # noqa: S608 - constants
 
     def _named(self, rows: Rows[T], where: str, values: tuple[Any, ...], part: Slice, kind: str = "") -> list[T]:
