@@ -320,8 +320,11 @@ class Composition:
 
     def regions(self) -> list[Region]:
         """Return the region of the emulator and the others in which its account has resources, but buckets."""
+        return self._regions(self._tenants())
+
+    def _regions(self, kinds: dict[str, dict[Tenant, int]]) -> list[Region]:
         account, home = self._tenant.account, self._tenant.region
-        used = {each.region for counts in self._tenants().values() for each in counts if each.account == account}
+        used = {each.region for counts in kinds.values() for each in counts if each.account == account}
         return [home, *sorted(used - {home})]
 
     def _tenants(self) -> dict[str, dict[Tenant, int]]:
@@ -336,7 +339,9 @@ class Composition:
 
     def places(self) -> list[dict[str, Any]]:
         """Return what each account has in each region: ``account``, ``region`` and the number of each kind."""
-        kinds = self._tenants()
+        return self._places(self._tenants())
+
+    def _places(self, kinds: dict[str, dict[Tenant, int]]) -> list[dict[str, Any]]:
         tenants = {tenant for counts in kinds.values() for tenant in counts}
         return [
             {
@@ -349,6 +354,7 @@ class Composition:
 
     def status(self) -> dict[str, Any]:
         """Return what is served: functions, resources, regions; waiting triggers, problems with the folder's files."""
+        kinds = self._tenants()
         return {
             "functions": self._function_admin.names(),
             "waiting": [
@@ -357,8 +363,8 @@ class Composition:
             ],
             "problems": self._function_admin.problems(),
             "counts": {**self._function_admin.counts(), "records": self._records.count(self._tenant.account)},
-            "regions": self.regions(),
-            "places": self.places(),
+            "regions": self._regions(kinds),
+            "places": self._places(kinds),
         }
 
     def figures(self) -> Iterator[Family]:

@@ -56,12 +56,7 @@ class FunctionAdmin:
 
     def names(self) -> list[str]:
         """Return the names of all functions, ``service/function`` or ``function``."""
-        keys = self._functions.store.keys()
-        return sorted(
-            display_name(service, name)
-            for tenant, service, name, version in keys
-            if tenant == self._tenant and not version
-        )
+        return sorted(display_name(service, name) for service, name in self._functions.store.heads(self._tenant))
 
     def page(self, start: str, limit: int, containing: str = "") -> Page[tuple[str, str]]:
         """Return (service, function) of a page of functions, from ``service/function`` or ``function`` on.

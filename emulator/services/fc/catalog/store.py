@@ -265,6 +265,11 @@ class CatalogStore(CountingStore):
         rows = self._database.read("SELECT account, region, service, name, version FROM fc_functions")
         return [(Tenant(account, region), service, name, version) for account, region, service, name, version in rows]
 
+    def heads(self, tenant: Tenant) -> list[tuple[str, str]]:
+        """Return (service, name) of every function of a tenant."""
+        sql = f"SELECT service, name FROM fc_functions WHERE {_MINE} AND version = 0"  # noqa: S608 - constants
+        return self._database.read(sql, tenant).fetchall()
+
     def names(self, tenant: Tenant, containing: str, start: tuple[str, str], limit: int) -> list[tuple[str, str]]:
         """Return (service, name) of the functions with *containing* in their names, from *start* on, in order."""
         rows = self._database.read(
