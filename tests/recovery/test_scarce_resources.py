@@ -129,7 +129,7 @@ def test_a_start_without_enough_file_handles_says_so(tmp_path, functions, handle
     )
 
     assert ended.returncode == 1
-    assert ended.stderr.splitlines()[-1].startswith("localyun: too few file handles to start")
+    assert ended.stderr.splitlines()[-1].startswith("localyun: too few file descriptors to start")
 
 
 def test_a_state_folder_that_becomes_read_only_does_not_stop_a_running_emulator(new_emulator):

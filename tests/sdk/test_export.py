@@ -218,7 +218,7 @@ def test_files_of_terraform_are_read_by_terraform(emulators, command, name, tmp_
     done = localyun(emulators[0], command, str(folder / name))
 
     assert done.returncode == 2
-    assert "template.yml or an s.yaml" in done.stderr
+    assert "template.yml and s.yaml" in done.stderr
     assert "localyun exec -- terraform plan" in done.stderr
 
 

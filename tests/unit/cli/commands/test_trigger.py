@@ -85,9 +85,9 @@ def test_triggers_of_other_regions_are_counted_behind_the_list(running):
 
     assert deployed.returncode == 0, deployed.stderr
     assert "away" not in home.stdout
-    assert "these are of cn-hangzhou; there are more in cn-beijing (1): LOCALYUN_REGION=cn-beijing" in home.stderr
+    assert "only cn-hangzhou is listed; to list cn-beijing (1): LOCALYUN_REGION=cn-beijing" in home.stderr
     assert "tick" in far.stdout
     assert "shop/Clean" not in far.stdout
-    assert "there are more in cn-hangzhou (2)" in far.stderr
+    assert "to list cn-hangzhou (2)" in far.stderr
     assert (fired.returncode, missing.returncode) == (0, 1)
     assert "Succeeded" in later.stderr
