@@ -286,7 +286,7 @@ def read_delay(members: Mapping[str, Any]) -> int:
     Raises: LabError (InvalidParameter).
     """
     text = members.get("delay")
-    if text in {None, ""}:
+    if text is None or text == "":
         return 0
     try:
         return parse_duration(text)

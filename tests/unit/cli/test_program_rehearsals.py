@@ -257,7 +257,7 @@ def test_a_definition_of_a_template_is_rehearsed_and_created_with_parameters(pro
     assert (replayed.returncode, replayed.stdout) == (0, "no difference in 11 events\n"), replayed.stdout
     assert differing.returncode == 1
     assert differing.stdout.splitlines() == [
-        "new.yml:6: the flow differs from event 7 on",
+        "new.yml:6: the flow differs from event 7 onwards",
         "    recorded: StepEntered Rest",
         "    here:     StepEntered Wait",
     ]

@@ -177,7 +177,7 @@ class InstancePool:
             raise InstanceStartFailed("the instance has ended")
 
         def ended() -> None:
-            self._reaper.idles(instance)
+            self._idles(instance)
             on_end()
 
         return self._starter.shell(instance, command, on_output, ended)
@@ -215,7 +215,7 @@ class InstancePool:
         if not instance.alive or instance.seats:
             return
         if not instance.closed:
-            self._reaper.idles(instance)
+            self._idles(instance)
         elif instance.calls and now:
             self._tasks.spawn(instance.kill(), f"kill {instance.instance_id}")
         else:
@@ -371,7 +371,7 @@ class InstancePool:
             self._retire(instance)
             return
         if instance.calls == 0:
-            self._reaper.idles(instance)
+            self._idles(instance)
             if instance.image.pre_freeze is not None:
                 self._forget_ready(instance)
                 instance.calls = 1
@@ -381,6 +381,12 @@ class InstancePool:
                 return
         if was_full and not instance.closed:
             self._ready.setdefault(instance.image.key, []).append(instance)
+
+    def _idles(self, instance: Instance) -> None:
+        """Record that *instance* is idle from now on."""
+        instance.idle_since = self._clock.now()
+        if not self._reaper.armed:
+            self._reaper.arm(instance.idle_since)
 
     async def _freeze(self, instance: Instance, frozen: asyncio.Future[None]) -> None:
         waiting = self._freezing[instance.image.key]

@@ -26,7 +26,8 @@ class Reaper:
         self._idle_ms = idle_ms
         self._instances = instances
         self._retire = retire
-        self._is_armed = False
+        self.armed = False
+        """Whether it will look; a plain attribute, because every call that ends asks."""
 
     def open(self, loop: asyncio.AbstractEventLoop) -> None:
         """Begin; the timer is one of *loop*."""
@@ -38,22 +39,17 @@ class Reaper:
 
     def clock_moved(self) -> None:
         """Look by the time that the emulator's clock has been moved to, or frozen at."""
-        if self._is_armed:
+        if self.armed:
             self._timers.clock_moved()
 
-    def idles(self, instance: Instance) -> None:
-        """Record that *instance* is idle from now on."""
-        instance.idle_since = self._clock.now()
-        if not self._is_armed:
-            self._look_later(instance.idle_since)
-
-    def _look_later(self, idle_since: int) -> None:
-        self._is_armed = True
+    def arm(self, idle_since: int) -> None:
+        """Look when an instance that is idle since then will have been so for long enough."""
+        self.armed = True
         self._timers.call_at(Millis(idle_since + self._idle_ms), "reap", self._look)
 
     def _look(self) -> None:
         """Retire what has been idle for long enough, and come back when the next one will have been."""
-        self._is_armed = False
+        self.armed = False
         now = self._clock.now()
         idle = [
             instance
@@ -65,4 +61,4 @@ class Reaper:
                 self._retire(instance)
         waiting = [instance.idle_since for instance in idle if now - instance.idle_since < self._idle_ms]
         if waiting:
-            self._look_later(min(waiting))
+            self.arm(min(waiting))
