@@ -275,7 +275,7 @@ class InstancePool:
     async def provision(self, image: FunctionImage, count: int, credentials: Credentials | None = None) -> int:
         """Keep *count* instances of *image* started and initialized; return how many there are now.
 
-        One that ends is replaced. A lower count ends idle surplus ones at once.
+        One that ends is replaced. A lower count ends surplus ones, busy ones after their call.
 
         Raises: RuntimeUnavailable; InstanceStartFailed; InstancesExhausted.
         """

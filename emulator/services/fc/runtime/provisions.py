@@ -27,8 +27,8 @@ class _Provision:
 class Provisions:
     """Keeps instances of a pool ready.
 
-    *living* returns its instances; *start* starts one of an image that is kept ready, *retire* ends one that is idle;
-    *spawn* runs what nobody waits for.
+    *living* returns its instances; *start* starts one of an image that is kept ready, *retire* ends one, after the
+    call that it is in; *spawn* runs what nobody waits for.
     """
 
     def __init__(
@@ -84,8 +84,7 @@ class Provisions:
         for instance in kept[count:]:
             self.given_up(instance, self._clock.now())
             instance.provisioned = False
-            if instance.calls == 0:
-                self._retire(instance)
+            self._retire(instance)
         missing = range(count - len(kept))
         await asyncio.gather(*(self._start(image, credentials) for _ in missing))
         return len(self._kept(image.key))

@@ -186,6 +186,23 @@ async def test_provisioned_count_can_be_lowered(functions):
         assert counts == [3, 1, 0]
 
 
+async def test_surplus_instance_ends_after_the_call_it_is_in(functions):
+    """Whether it serves a client or has just been initialized: nothing keeps it ready any more."""
+    image = functions.image("import time\ndef handler(event, context):\n    time.sleep(0.3)\n    return 'done'\n")
+
+    async with functions.pool() as pool:
+        await pool.provision(image, 1)
+        call = asyncio.ensure_future(pool.invoke(image, functions.invocation()))
+        await until(lambda: pool.numbers().busy == 1)
+        await pool.provision(image, 0)
+        busy = pool.numbers().all
+        result = await call
+        await until(lambda: not pool.instances(image.family))
+
+    assert busy == 1
+    assert (result.body, result.cold) == (b"done", False)
+
+
 async def test_provisioned_instance_that_dies_is_replaced(functions):
     """The number asked for is kept up."""
     image = functions.image("import os\ndef handler(event, context): os._exit(1)")
