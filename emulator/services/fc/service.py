@@ -130,8 +130,7 @@ class FunctionCompute:
         self.provisioner.start()
         self.sessions.start()
         self.async_queue.start()
-        await asyncio.sleep(0)  # of all that is resumed, triggers take longest
-        self.sources.start()
+        await self.sources.start()
 
     async def close(self) -> None:
         """Stop watching, end the threads.

@@ -1,5 +1,6 @@
 """All that calls functions besides InvokeFunction: triggers of every kind and custom domains, joined."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import assert_never
@@ -77,10 +78,11 @@ class EventSources:
         if self.queue_triggers is not None:
             self.triggers.watchers.append(self.queue_triggers)
 
-    def start(self) -> None:
-        """Resume what an earlier run has left: arm timers, register host names."""
+    async def start(self) -> None:
+        """Resume what an earlier run has left: arm timers, register host names; each in a turn of its own."""
         self.domains.start()
         for watcher in self.triggers.watchers:
+            await asyncio.sleep(0)
             watcher.start()
 
     async def close(self) -> None:
