@@ -262,6 +262,7 @@ def test_client_that_goes_in_the_middle_ends_the_functions_request(site):
         eventually(lambda: paths(site, name, "began") == ["/count"])
 
     eventually(lambda: paths(site, name, "broken") == ["/count"])
+    assert paths(site, name, "began") == ["/count"]
 
 
 def test_mock_gets_the_body_whole_and_a_record_of_calls_has_it(site):

@@ -70,15 +70,20 @@ def per_turn(monkeypatch):
     done.handle.cancel()
 
 
+async def run_and_stop(bench, per_turn):
+    """Start a family, and stop its root once all are there."""
+    await bench.call("CreateFlow", Name="family", Definition=family(), Description="", Type="FDL")
+    per_turn.watch()
+    await bench.call("StartExecution", FlowName="family", ExecutionName="root", Input='{"depth": 0}')
+    await bench.settle()
+    await bench.call("StopExecution", FlowName="family", ExecutionName="root")
+    await bench.settle()
+
+
 async def test_a_family_is_started_and_stopped_in_pieces(workflow, per_turn):
     """No turn of the loop starts, stops or ends more than a few, however many there are."""
     async with workflow() as bench:
-        await bench.call("CreateFlow", Name="family", Definition=family(), Description="", Type="FDL")
-        per_turn.watch()
-        await bench.call("StartExecution", FlowName="family", ExecutionName="root", Input='{"depth": 0}')
-        await bench.settle()
-        await bench.call("StopExecution", FlowName="family", ExecutionName="root")
-        await bench.settle()
+        await run_and_stop(bench, per_turn)
 
         everyone = 1 + CHILDREN + CHILDREN**2
         for kind in ("start", "stop", "execution_ended"):
@@ -92,13 +97,7 @@ async def test_what_takes_long_ends_the_turn(workflow, per_turn, monkeypatch):
     """The end of an execution that has a hundred children takes milliseconds; sixteen of them would hold the loop."""
     monkeypatch.setattr(effects, "EFFECTS_S", 0)
     async with workflow() as bench:
-        await bench.call("CreateFlow", Name="family", Definition=family(), Description="", Type="FDL")
-        per_turn.watch()
-        await bench.call("StartExecution", FlowName="family", ExecutionName="root", Input='{"depth": 0}')
-        await bench.settle()
-
-        await bench.call("StopExecution", FlowName="family", ExecutionName="root")
-        await bench.settle()
+        await run_and_stop(bench, per_turn)
 
         stops = [count for (_, name), count in per_turn.items() if name == "stop"]
         assert (sum(stops), max(stops)) == (1 + CHILDREN + CHILDREN**2, 1)
