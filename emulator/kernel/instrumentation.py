@@ -19,8 +19,9 @@ from emulator.kernel.frozen import frozen
 class Busy:
     """Work that is not finished, so that the emulator is not quiet.
 
-    ``kind`` is ``request``, ``call``, ``push``, ``execution``, ``event`` or ``timer``; ``resource`` names what works,
-    ``since`` when it began (emulator time, 0: unknown), ``detail`` what it is about: a request id, an endpoint, a step.
+    ``kind`` is ``request``, ``call``, ``push``, ``trigger``, ``execution``, ``timer``, ``restart`` or that of an effect
+    which waits for its turn; ``resource`` names what works, ``since`` when it began (emulator time, 0: unknown),
+    ``detail`` what it is about: a request id, an endpoint, a step.
     ``waits`` is ``turn`` for what only waits for its turn, ``function`` for what waits for a function's end.
     """
 

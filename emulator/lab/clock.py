@@ -10,14 +10,14 @@ housekeeping are no reason to jump while quiet is waited for.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from heapq import nsmallest
 from typing import Any
 
 from emulator.kernel.clock import SECOND, AdjustableClock, Millis
 from emulator.kernel.frozen import frozen
-from emulator.kernel.instrumentation import Busy, Observed, Upcoming, Waiting
+from emulator.kernel.instrumentation import Busy, Observed, Upcoming, Waiting, Watchers
 from emulator.kernel.timers import LoopTimers
 from emulator.lab.errors import LabError
 from emulator.storage.database import Database
@@ -147,8 +147,11 @@ class TimeControl:
         self._database = database
         self._clock = clock
         self._timers = timers
-        self._watched = (database.watchers.add, watch)
+        self.gone_on = Watchers()
+        """Functions to call when the services have gone on after a standstill."""
+        self._watched = (database.watchers.add, watch, self.gone_on.add)
         self._observed = observed
+        self._standing_still = False
         self._moved = moved
         self._broken_off: tuple[Millis, Millis] | None = None
         self._lock = asyncio.Lock()
@@ -187,6 +190,8 @@ class TimeControl:
         work = [each for source in self._observed for each in source.busy(now)]
         if self._timers_are_due():
             work.append(Busy(kind="timer", resource="", since=self._timers.next_at() or now, detail="due now"))
+        if self._standing_still:
+            work.append(Busy(kind="restart", resource="", detail="services that go on from the state file"))
         work += (
             Busy(kind=step.kind, resource=step.name, detail="its turn", waits="turn")
             for step in self._timers.turns.waiting.values()
@@ -214,7 +219,7 @@ class TimeControl:
             left_s = deadline - self._clock.monotonic()
             if left_s <= 0:
                 return self.busy()
-            if self._timers_are_due():
+            if self._timers_are_due() and not self._standing_still:
                 await self._database.writable()
                 self._timers.run_due()
                 await asyncio.sleep(0)
@@ -223,6 +228,8 @@ class TimeControl:
 
     def _is_quiet(self) -> bool:
         """Whether `busy` would return nothing; a move asks several times at every stop."""
+        if self._standing_still:
+            return False
         now = self._clock.now()
         for source in self._observed:
             for _ in source.busy(now):
@@ -406,6 +413,16 @@ class TimeControl:
         """Keep the clock from being moved while the context lasts."""
         async with self._lock:
             yield
+
+    @contextmanager
+    def standstill(self) -> Iterator[None]:
+        """Take nothing for quiet while the context lasts: the services have ended what runs and do not know it yet."""
+        self._standing_still = True
+        try:
+            yield
+        finally:
+            self._standing_still = False
+            self.gone_on.notify()
 
     def take_up(self) -> None:
         """Go by the table, which has been replaced; that may set the clock back."""

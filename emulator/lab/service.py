@@ -182,7 +182,7 @@ class Lab:
             self.time,
             requests,
             clock,
-            watches=(database.watchers.add, requests.watchers.add),
+            watches=(database.watchers.add, requests.watchers.add, self.time.gone_on.add),
             committed=lambda: database.committed() if database.dirty else None,
             observe=bench.faults.observe,
             restart=self._standstill.restart,

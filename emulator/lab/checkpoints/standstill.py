@@ -66,7 +66,7 @@ class Standstill:
 
     async def _change(self, change: Callable[[], None]) -> set[str]:
         async with self._time.held():
-            with self._close_door():
+            with self._close_door(), self._time.standstill():
                 await self._services.suspend()
                 before = set(self._services.files())
                 try:
@@ -92,7 +92,7 @@ class Standstill:
         self, exchange: Exchange, replace: Callable[[], Awaitable[None]], undo: Callable[[], Awaitable[None]]
     ) -> set[str]:
         async with self._time.held():
-            with self._close_door():
+            with self._close_door(), self._time.standstill():
                 before = set(self._services.files())
                 try:
                     await self._services.suspend()
@@ -116,7 +116,7 @@ class Standstill:
 
     async def restart(self) -> None:
         """End what runs and go on with what is stored, as after a crash; also while the clock is being moved."""
-        with self._close_door():
+        with self._close_door(), self._time.standstill():
             await self._services.suspend()
             await self._go_on()
 

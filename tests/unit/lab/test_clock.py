@@ -149,6 +149,27 @@ async def test_settling_waits_for_what_works(database):
         assert await waiting == []
 
 
+async def test_services_at_a_standstill_are_not_quiet(database):
+    """Neither a wait nor a skip ends, and no timer that is due runs, before they have gone on."""
+    async with a_bench(database) as bench:
+        bench.clock.freeze()
+        start, ran = bench.clock.now(), []
+        bench.timers.call_at(Millis(start + 60_000), "retry", lambda: ran.append("retry"))
+        with bench.control.standstill():
+            (left,) = await bench.control.settle(0.05)
+            assert left.kind == "restart"
+            with pytest.raises(SkipEnded) as ended:
+                await bench.control.skip(None, limit_ms=120_000, timeout_s=0.05)
+            assert [each["kind"] for each in ended.value.active] == ["restart"]
+            bench.clock.freeze(Millis(start + 60_000))
+            assert await bench.control.settle(0.05)
+            assert ran == []
+            waiting = asyncio.ensure_future(bench.control.settle(30))
+            await asyncio.sleep(0)
+        assert await waiting == []
+        assert ran == ["retry"]
+
+
 async def test_a_skip_jumps_to_what_comes_and_stops_when_the_condition_holds(database):
     """Recurring events are jumped to while the condition is not quiet."""
     async with a_bench(database) as bench:
