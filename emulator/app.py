@@ -413,12 +413,12 @@ class Emulator:
         The clock goes back to the machine's with everything.
         """
         async with self._lab.checkpoints.kept_out():  # or half of what is put back would go with it
-            if not any(scope.values()) and self._clock.is_adjusted:
-                await self._lab.reset_clock()
-            done = await self.services.reset(scope)
-        if not any(scope.values()):
-            await self._deploy_declared(self.services)
-        return done
+            if any(scope.values()):
+                return await self.services.reset(scope)
+            await self._lab.forget(self.services.forget)
+            await self.services.seed()
+        await self._deploy_declared(self.services)
+        return {"status": "reset"}
 
     async def _deploy_declared(self, services: "Composition") -> None:
         """Deploy the files that the configuration names, then inject the faults that it names."""

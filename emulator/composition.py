@@ -104,7 +104,7 @@ class Composition:
         self._closing.push_async_callback(self._services.flow_http.close)
         self._closing.push_async_callback(self._workflow.close)
         await self._workflow.start()
-        await self._seed()
+        await self.seed()
 
     def arm_faults(self) -> None:
         """Inject the faults that the configuration names, once all that it deploys is there."""
@@ -115,11 +115,6 @@ class Composition:
         """Make the queues and topics that the configuration declares."""
         if self.declared is not None:
             self.declared.apply_messaging(self._messages)
-
-    async def _seed(self) -> None:
-        """Make what the configuration declares beside queues and topics."""
-        if self.declared is not None:
-            await self.declared.apply(self._access, self._objects, self._workflow)
 
     def end_polls(self) -> None:
         """Answer every parked long poll; the server is about to stop."""
@@ -158,17 +153,26 @@ class Composition:
         await asyncio.sleep(0)
         await self._workflow.resume()
 
-    async def reset(self, scope: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """Forget everything the services know; functions of the folder stay. Returns what to answer.
+    async def forget(self) -> None:
+        """Drop what is in no table, after the tables have been emptied and before services resume from them."""
+        self._bench.clear()
+        await self._functions.forget()
+        self._seed_messages()  # before triggers of the folder subscribe to its topics
 
-        *scope* names a ``service``, or a ``queue``, ``topic``, ``flow`` or ``function``, which stays and loses what has
-        come about in it: messages, deliveries, executions, asynchronous calls and instances.
+    async def seed(self) -> None:
+        """Make what the configuration declares beside queues and topics."""
+        if self.declared is not None:
+            await self.declared.apply(self._access, self._objects, self._workflow)
+
+    async def reset(self, scope: Mapping[str, str]) -> dict[str, Any]:
+        """Forget what *scope* names, and return what to answer.
+
+        It names a ``service``, or a ``queue``, ``topic``, ``flow`` or ``function``, which stays and loses what has come
+        about in it: messages, deliveries, executions, asynchronous calls and instances. Functions of the folder stay.
 
         Raises: ServiceError for a name that does not exist.
         """
-        match [(kind, name) for kind, name in (scope or {}).items() if name]:
-            case []:
-                await self._reset_all()
+        match [(kind, name) for kind, name in scope.items() if name]:
             case [("service", service)]:
                 await self._reset_service(service)
             case [("queue", queue)]:
@@ -191,16 +195,16 @@ class Composition:
         match service:
             case "fnf":
                 self._workflow.reset()
-                await self._seed()
+                await self.seed()
             case "mns":
                 self._messages.reset()
                 self._seed_messages()
             case "ram":
                 self._access.reset()
-                await self._seed()
+                await self.seed()
             case "oss":
                 await self._objects.reset()
-                await self._seed()
+                await self.seed()
             case "fc":
                 await self._functions.reset()
             case "records":
@@ -209,18 +213,6 @@ class Composition:
                 raise GatewayError(
                     "InvalidArgument", f"there is no service {service!r}; there are fc, fnf, mns, oss, ram and records"
                 )
-
-    async def _reset_all(self) -> None:
-        self._deployments.clear()
-        self._bench.clear()
-        self._workflow.reset()  # first: its executions call the others
-        self._messages.reset()
-        self._seed_messages()
-        self._access.reset()
-        self._records.clear()
-        await self._objects.reset()
-        await self._functions.reset()  # last: triggers of the folder subscribe to declared topics
-        await self._seed()
 
     @property
     def edits(self) -> Callable[[Request], Awaitable[None] | None] | None:

@@ -55,10 +55,6 @@ class Deployments:
         )
         return gone.rowcount > 0
 
-    def clear(self) -> None:
-        """Forget all records."""
-        self._database.write("DELETE FROM deployments WHERE account = ? AND region = ?", self._place)
-
 
 PATH = "/_localyun/deployments"
 

@@ -26,6 +26,7 @@ from emulator.lab.ordering import Ordering
 from emulator.lab.outcomes import Explorations
 from emulator.lab.sinks import Sinks
 from emulator.storage.database import Database
+from emulator.storage.exchange import empty
 from emulator.storage.migration import Schema
 
 
@@ -208,14 +209,23 @@ class Lab:
         await self.ordering.close()
         await self.checkpoints.close()
 
-    async def reset_clock(self) -> None:
-        """Go back to the system's time while everything stands still."""
-        await self._standstill.change(self.time.reset)
+    async def forget(self, forget: Callable[[], Awaitable[None]]) -> None:
+        """Empty the tables of the services and go back to the system's time; *forget* drops what is in no table."""
+
+        async def change() -> None:
+            await empty(self._database, KEPT)
+            self.time.reset()
+            await forget()
+
+        await self.checkpoints.release(await self._standstill.change(change))
 
     async def remove_account(self, account: AccountId) -> None:
         """Remove all that an account has made."""
-        gone = await self._standstill.change(lambda: remove_rows(self._database, account))
-        await self.checkpoints.release(gone)
+
+        async def change() -> None:
+            remove_rows(self._database, account)
+
+        await self.checkpoints.release(await self._standstill.change(change))
 
 
 def next_series(database: Database, used: int = 0) -> int:
@@ -249,6 +259,11 @@ OF_INSTALLATION = {
     "usage_amounts", "workflow_restarts", "workflow_secret",
 }  # fmt: skip
 """Tables of the installation."""
+
+KEPT = OF_INSTALLATION - {"mns_deleted_queues", "mns_deleted_subscriptions"} | {
+    "ram_accounts", "sqlite_sequence", "sts_keys", "workflow_worlds",
+}  # fmt: skip
+"""Tables that a reset leaves as they are; those who have got temporary keys keep them."""
 
 _WORLDS = "world IN (SELECT id FROM workflow_worlds WHERE account = :account)"
 

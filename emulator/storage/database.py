@@ -250,22 +250,21 @@ class Database:
         self._commit_all()
         self._connection.backup(target)
 
-    async def replace_with(self, source: sqlite3.Connection) -> None:
-        """Put the content of *source*, of the same schema, in the place of everything; memory has to follow.
+    async def change_whole(self, change: Callable[[sqlite3.Connection], None]) -> None:
+        """Let *change*, which begins and ends its own transaction, change everything; memory has to follow.
 
         A file is written beside the loop; whatever else writes waits for it as for another program's lock.
 
-        Raises: StateLocked, sqlite3.Error, CommitFailed; nothing has been replaced then.
+        Raises: StateLocked, CommitFailed, what *change* raises; nothing has been changed then.
         """
         self._enter()
         self._commit_all()
-        copy = partial(source.backup, self._connection, progress=self.lock.copying)  # SQLite takes the lock once more
         if self.path is None:
-            copy()
+            change(self._connection)
         else:
-            copying = asyncio.get_running_loop().run_in_executor(None, copy)
-            self.lock.keep_for(copying)
-            await copying
+            changing = asyncio.get_running_loop().run_in_executor(None, change, self._connection)
+            self.lock.keep_for(changing)
+            await changing
         self.commits += 1
         self.forget()
         if self._on_commit is not None:

@@ -8,7 +8,9 @@ The replacement itself is one transaction of SQLite.
 import logging
 import os
 import sqlite3
+from collections.abc import Callable, Collection
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 
 from emulator.storage.database import Database
@@ -79,13 +81,9 @@ class Exchange:
 
         Raises: sqlite3.Error, CommitFailed; nothing is replaced then.
         """
-        await self._database.writable()
-        while True:
-            try:
-                await self._database.replace_with(content)
-                break
-            except StateLocked:
-                await self._database.writable()
+        # the module sqlite3 takes the lock once more
+        copy = partial(content.backup, progress=self._database.lock.copying)
+        await _change_whole(self._database, copy)
         self._has_replaced = True
         await self._database.writable()
 
@@ -108,6 +106,49 @@ class Exchange:
             kept.unlink(missing_ok=True)
         elif kept is not None:
             kept.close()
+
+
+async def empty(database: Database, kept: Collection[str]) -> None:
+    """Delete all rows but those of the tables *kept*, which name no others; memory has to follow. All or nothing.
+
+    Waits while another program holds the lock on the state file.
+
+    Raises: sqlite3.Error, CommitFailed; nothing is deleted then.
+    """
+    rows = database.read(
+        # those whose rows take others with them last, when these have gone
+        "SELECT name FROM sqlite_master AS tables WHERE type = 'table' ORDER BY EXISTS "
+        "(SELECT 1 FROM sqlite_master AS triggers WHERE type = 'trigger' AND triggers.tbl_name = tables.name)"
+    )
+    names = [row[0] for row in rows.fetchall()]
+    # a table is emptied quickly unless each row that goes is looked at: nothing is left that could name it
+    deletions = [f'DELETE FROM "{name}"' for name in names if name not in kept]  # noqa: S608 - names of tables
+
+    def change(connection: sqlite3.Connection) -> None:
+        connection.execute("PRAGMA foreign_keys=OFF")
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                for deletion in deletions:
+                    connection.execute(deletion)
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+        finally:
+            connection.execute("PRAGMA foreign_keys=ON")
+
+    await _change_whole(database, change)
+
+
+async def _change_whole(database: Database, change: Callable[[sqlite3.Connection], None]) -> None:
+    while True:
+        await database.writable()
+        try:
+            return await database.change_whole(change)
+        except StateLocked:
+            continue
 
 
 def finish_interrupted(path: Path) -> None:

@@ -56,7 +56,7 @@ class Standstill:
         self._close_door = close_door
         self._database = database
 
-    async def change(self, change: Callable[[], None]) -> set[str]:
+    async def change(self, change: Callable[[], Awaitable[None]]) -> set[str]:
         """Stand still for *change*; return the files that no table names any more afterwards.
 
         Raises: StateLocked; what *change* raises.
@@ -64,13 +64,13 @@ class Standstill:
         await writable_soon(self._database)
         return await Steps(self._database, self._change(change), patience_s=None)
 
-    async def _change(self, change: Callable[[], None]) -> set[str]:
+    async def _change(self, change: Callable[[], Awaitable[None]]) -> set[str]:
         async with self._time.held():
             with self._close_door(), self._time.standstill():
                 await self._services.suspend()
                 before = set(self._services.files())
                 try:
-                    change()
+                    await change()
                     await self._database.writable()
                 finally:
                     await self._go_on()

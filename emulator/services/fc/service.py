@@ -149,6 +149,11 @@ class FunctionCompute:
         await self.codes.close()
         await self.logbook.close()
 
+    async def forget(self) -> None:
+        """Delete what is in no table: logs, and packages that no function names any more."""
+        await self.logbook.clear()
+        self.unused_packages.remove()
+
     async def reset(self) -> None:
         """Forget every resource, tag and log; functions of the folder are loaded anew."""
         known = self.store.keys()
