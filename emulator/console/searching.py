@@ -1,6 +1,6 @@
 """The search: names of all kinds, ids, texts of errors, bodies of messages. Each kind is asked for by itself."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from urllib.parse import quote
 
@@ -25,7 +25,7 @@ _AROUND = 60
 
 def found(view: View, text: str) -> list[Row]:
     """Return what *text* names or stands in: ``kind``, ``name``, and what its page is called by or ``detail``."""
-    results = list(view.call(lambda: list(_named(view, text))))
+    results = [row for kind in _KINDS for row in view.call(_all, kind, view, text)]
     results += islice(_contents(view, text), FOUND)
     if not results and len(text) >= _SHORTEST_ID and (view.call(view.journal.find, text) or _has_trace(view, text)):
         results.append({"kind": "request", "name": text})
@@ -39,29 +39,56 @@ def _has_trace(view: View, id: str) -> bool:
         return False
 
 
-def _named(view: View, text: str) -> Iterator[Row]:
-    """Yield what has *text* in its name; on the loop."""
-    wanted = text.lower()
+def _flows(view: View, text: str) -> Iterator[Row]:
     flows = [flow.name for flow in view.workflow.flows.page(view.tenant, 1000, "").items]
-    yield from ({"kind": "flow", "name": name} for name in flows if wanted in name.lower())
+    yield from ({"kind": "flow", "name": name} for name in flows if text.lower() in name.lower())
+
+
+def _executions(view: View, text: str) -> Iterator[Row]:
     criteria = ExecutionFilter(name_prefix=text)
-    for flow in flows[:FOUND]:
-        for record in view.workflow.executions.page(view.tenant, flow, criteria, 10, "").items:
-            yield {"kind": "execution", "name": record.name, "flow": flow}
+    for flow in view.workflow.flows.page(view.tenant, FOUND, "").items:
+        for record in view.workflow.executions.page(view.tenant, flow.name, criteria, 10, "").items:
+            yield {"kind": "execution", "name": record.name, "flow": flow.name}
+
+
+def _queues(view: View, text: str) -> Iterator[Row]:
     names = view.messages.queues.names(view.tenant, limit=1000).items
-    yield from ({"kind": "queue", "name": name} for name in names if wanted in name.lower())
+    yield from ({"kind": "queue", "name": name} for name in names if text.lower() in name.lower())
+
+
+def _topics(view: View, text: str) -> Iterator[Row]:
     topics = [each.topic.name for each in view.messages.topics.page(view.tenant, limit=1000).items]
-    yield from ({"kind": "topic", "name": name} for name in topics if wanted in name.lower())
+    yield from ({"kind": "topic", "name": name} for name in topics if text.lower() in name.lower())
+
+
+def _functions(view: View, text: str) -> Iterator[Row]:
     for service, function in view.function_admin.page("", FOUND, text).items:
         yield {"kind": "function", "name": function, "service": service}
+
+
+def _schedules(view: View, text: str) -> Iterator[Row]:
     for owner, schedule, _ in view.workflow.schedules.all(view.tenant, 1000, "").items:
-        if wanted in schedule.name.lower():
+        if text.lower() in schedule.name.lower():
             yield {"kind": "schedule", "name": f"{owner}/{schedule.name}"}
+
+
+def _triggers(view: View, text: str) -> Iterator[Row]:
     for function, trigger in view.function_admin.triggers_named(text, FOUND):
         yield {"kind": "trigger", "name": function, "shown": f"{function} {trigger}"}
+
+
+def _buckets(view: View, text: str) -> Iterator[Row]:
     for bucket in view.objects.buckets(view.tenant):
-        if wanted in bucket.name:
+        if text.lower() in bucket.name:
             yield {"kind": "bucket", "name": bucket.name}
+
+
+def _all(kind: Callable[[View, str], Iterator[Row]], view: View, text: str) -> list[Row]:
+    return list(kind(view, text))
+
+
+_KINDS = (_flows, _executions, _queues, _topics, _functions, _schedules, _triggers, _buckets)
+"""What finds the resources of each kind that have a text in their names; each in a turn of its own, on the loop."""
 
 
 def _contents(view: View, text: str) -> Iterator[Row]:

@@ -288,8 +288,8 @@ class CatalogStore(CountingStore):
     def tenants(self) -> dict[Tenant, int]:
         """Return how many functions each account has in each region where it has functions or services."""
         rows = self._database.read(
-            "SELECT account, region, sum(functions) FROM (SELECT account, region, 0 functions FROM fc_services"
-            " UNION ALL SELECT account, region, 1 FROM fc_functions) GROUP BY account, region"
+            "SELECT account, region, 0 FROM fc_services GROUP BY account, region UNION ALL "
+            "SELECT account, region, count(*) FROM fc_functions GROUP BY account, region"
         )
         return {Tenant(AccountId(row[0]), Region(row[1])): row[2] for row in rows}
 

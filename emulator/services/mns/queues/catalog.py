@@ -63,7 +63,7 @@ class Queues:
         """
         now = self._clock.now()
         part = self.names(tenant, prefix=prefix, start=start, limit=limit)
-        return Page([self._view(self._registry.find(tenant, name), now) for name in part.items], part.next_marker)
+        return Page([self._view(live, now) for live in self._registry.find_all(tenant, part.items)], part.next_marker)
 
     def names(self, tenant: Tenant, *, prefix: str = "", start: str = "", limit: int | None = None) -> Page[str]:
         """Return names as `page` does queues, without their counters.

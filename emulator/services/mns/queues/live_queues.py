@@ -5,6 +5,7 @@ change their state by the mere passing of time, so the hidden ones are kept as n
 counters first drops the timestamps that have passed.
 """
 
+from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
 from emulator.kernel.clock import Clock, Millis
@@ -151,9 +152,18 @@ class QueueRegistry:
         queue = self._store.queue_by_id(queue_id)
         return None if queue is None else self.keep(queue)
 
-    def keep(self, queue: Queue) -> LiveQueue:
-        """Take a stored queue into use; its counters are made from the tables."""
-        live = LiveQueue(queue, self._count(queue.queue_id, self._clock.now()))
+    def find_all(self, tenant: Tenant, names: Sequence[str]) -> Iterator[LiveQueue]:
+        """Yield queues that exist, whose *names* follow one another; those that are not in use are read at once."""
+        unknown = [name for name in names if (tenant, name) not in self._by_name]
+        if len(unknown) > 1:
+            for queue, has_messages in self._store.queues(tenant, unknown[0], unknown[-1]):
+                if queue.queue_id not in self._by_id:
+                    self.keep(queue, has_messages=has_messages)
+        return (self.find(tenant, name) for name in names)
+
+    def keep(self, queue: Queue, *, has_messages: bool = True) -> LiveQueue:
+        """Take a stored queue into use; its counters are made from the tables, unless it is known to be empty."""
+        live = LiveQueue(queue, self._count(queue.queue_id, self._clock.now()) if has_messages else Tally())
         self._by_name[queue.tenant, queue.name] = live
         self._by_id[queue.queue_id] = live
         return live

@@ -1,7 +1,7 @@
 """All SQL of accounts, queues and messages: `QueueStore`."""
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 from emulator.kernel.clock import Millis
@@ -36,6 +36,11 @@ class NotStored(Exception):
 
 _SETTINGS = row_of(QUEUE)
 _QUEUE = f"SELECT id, account, region, name, created_at, modified_at, {_SETTINGS.text} FROM mns_queues"  # noqa: S608 - constants
+_FILLED = _QUEUE.replace(
+    " FROM",
+    ", EXISTS (SELECT 1 FROM mns_messages WHERE queue = mns_queues.id) OR "
+    "EXISTS (SELECT 1 FROM mns_tallies WHERE queue = mns_queues.id) FROM",
+)
 ABOVE_ALL_NAMES = "\U0010ffff"
 
 
@@ -146,6 +151,13 @@ class QueueStore:
         """Return a queue that has not been deleted."""
         row = self._database.read(f"{_QUEUE} WHERE id = ?", (queue_id,)).fetchone()
         return _queue(row) if row else None
+
+    def queues(self, tenant: Tenant, first: str, last: str) -> Iterator[tuple[Queue, bool]]:
+        """Yield the queues from one name up to another, each with whether it has messages."""
+        rows = self._database.read(
+            f"{_FILLED} WHERE account = ? AND region = ? AND name BETWEEN ? AND ?", (*tenant, first, last)
+        )
+        return ((_queue(row[:-1]), bool(row[-1])) for row in rows.fetchall())
 
     def names(self, tenant: Tenant, *, prefix: str, start: str, limit: int) -> list[str]:
         """Return at most *limit* names that start with *prefix*, from *start* on, in order."""

@@ -99,6 +99,10 @@ class TopicRegistry:
             raise TopicNotExist
         return self.keep(topic)
 
+    def of_row(self, topic: Topic) -> LiveTopic:
+        """Return a topic that has just been read."""
+        return self._by_id.get(topic.topic_id) or self.keep(topic)
+
     def keep(self, topic: Topic) -> LiveTopic:
         """Take a stored topic into use."""
         live = LiveTopic(topic, self._store)
@@ -171,7 +175,7 @@ class Topics:
         wanted = page_size(limit)
         rows = self._store.topics(tenant, prefix=prefix, start=start, limit=wanted + 1)
         part = cut(rows, wanted, lambda topic: topic.name)
-        return Page([self._view(self._registry.find(tenant, item.name)) for item in part.items], part.next_marker)
+        return Page([self._view(self._registry.of_row(item)) for item in part.items], part.next_marker)
 
     def create(self, tenant: Tenant, name: str, change: Change) -> bool:
         """Create a topic; return whether it is new (False: it existed with the same attributes).
