@@ -29,7 +29,7 @@ def of_messages(operation: str, resource: str, units: int) -> Amount:
 
     Source: Simple Message Queue, "Billing": every call counts, in units of 64 KB.
     """
-    is_topic = any(word in operation for word in ("Topic", "Subscri", "Publish"))
+    is_topic = any(word in operation.lower() for word in ("topic", "subscri", "publish"))
     family = "topics" if is_topic else "queues"
     item = "mns.requests.topic" if is_topic else "mns.requests.queue"
     return Amount(item, f"{family}/{resource}" if resource else family, operation, units)

@@ -7,6 +7,7 @@ from emulator.kernel.metering import added
 from emulator.services.fc.catalog.sizes import size_of
 from emulator.services.fc.invoke import metering as calls
 from emulator.services.fc.model import FunctionConfig
+from emulator.services.mns.front import OPERATIONS
 from emulator.services.workflow.executions import metering as flows
 from emulator.usage import requests
 from emulator.usage.items import BY_NAME, ITEMS
@@ -143,3 +144,10 @@ def test_every_item_has_its_source_and_both_languages():
     """What is a guess is marked in both."""
     assert [item.name for item in ITEMS if not (item.source and all(item.help))] == []
     assert [item.name for item in ITEMS if bool(item.assumed[0]) != bool(item.assumed[1])] == []
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
+def test_requests_to_topics_and_queues_are_told_apart(operation):
+    """By the path, not by a letter of the name."""
+    is_topic = operation.path.startswith("/topics")
+    assert requests.of_messages(operation.name, "x", 1).resource == ("topics/x" if is_topic else "queues/x")
