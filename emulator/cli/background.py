@@ -32,6 +32,7 @@ from emulator.kernel import system
 from emulator.kernel.frozen import replace
 from emulator.keyfile import FILE_NAME as KEY_FILE
 from emulator.wire.schema.kinds import Flag
+from emulator.wire.schema.settings import written
 
 CONSOLE = "/_localyun/console/"
 
@@ -225,7 +226,7 @@ def flags(settings: Settings) -> list[str]:
         if isinstance(option.kind, Flag):
             flags.append(flag_of(option) if value else flag_of(option).replace("--", "--no-", 1))
         else:
-            flags += [flag_of(option), ",".join(value) if isinstance(value, tuple) else str(value)]
+            flags += [flag_of(option), written(option.kind, value)]
     return flags
 
 

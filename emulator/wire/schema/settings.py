@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from emulator.wire.schema.kinds import Flag, Folder, Items, MapOf, Number, OneOf, Ruled, Text, Time, Whole
+from emulator.wire.schema.kinds import Flag, Folder, Items, Kind, MapOf, Number, OneOf, Ruled, Text, Time, Whole
 from emulator.wire.schema.notation import Notation
 
 Reader = Callable[[Any, Path], Any]
@@ -174,3 +174,14 @@ def _executable(value: Any, folder: Path) -> Path:
     if not path.is_file():
         raise ValueError(f"a mapping to existing executables; there is no {text}")
     return path
+
+
+def written(kind: Kind, value: Any) -> str:
+    """Return the text that stands for the *value* of a setting which is no flag."""
+    if isinstance(kind, Time):
+        from emulator.wire.dates import iso_millis  # seldom given
+
+        return iso_millis(value)
+    if isinstance(kind, Whole) and (words := [word for word, number in kind.words.items() if number == value]):
+        return words[0]
+    return ",".join(value) if isinstance(value, tuple) else str(value)

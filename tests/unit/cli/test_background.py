@@ -4,7 +4,8 @@ import pytest
 
 from emulator.cli.background import clock_told, flags
 from emulator.cli.main import build
-from emulator.config import OPTIONS, load
+from emulator.config import FLAGS, OPTIONS, flag_of, load
+from emulator.wire.schema.kinds import Flag, OneOf
 
 
 def settings_of(words, folder, environ=None):
@@ -23,6 +24,30 @@ def test_repeated_flags_lead_to_the_same_settings(tmp_path):
     settings = settings_of(words, tmp_path)
 
     assert settings_of(flags(settings), tmp_path / "src").config == settings.config
+
+
+SAMPLES = {
+    "host": "127.0.0.1,::1", "port": "auto", "https_port": "5", "state": "s", "functions": "src", "log_file": "a.log",
+    "allowed_hosts": "a,b", "allow_push_to": "10.0.0.0/8,c", "keep_executions": "3",
+    "push_retry_scale": "0.01", "seed": "7", "start_at": "2026-01-01T00:00:00.250Z",
+}  # fmt: skip
+"""Texts of options that are neither flags nor choices."""
+
+
+@pytest.mark.parametrize("option", [each for each in OPTIONS if FLAGS in each.only], ids=lambda each: each.name)
+def test_each_flag_arrives_as_it_was_given(option, tmp_path):
+    """Also those whose value is another one inside than on the command line."""
+    (tmp_path / "src").mkdir()
+    if isinstance(option.kind, Flag):
+        given = [[flag_of(option)], [flag_of(option).replace("--", "--no-", 1)]]
+    else:
+        texts = option.kind.choices if isinstance(option.kind, OneOf) else [SAMPLES[option.name]]
+        given = [[flag_of(option), each] for each in texts]
+    for words in given:
+        settings = settings_of(words, tmp_path)
+        again = settings_of(flags(settings), tmp_path / "src")
+        assert again.origins[option.name] == flag_of(option)
+        assert getattr(again.config, option.name) == getattr(settings.config, option.name)
 
 
 def test_environment_and_file_are_not_repeated(tmp_path):
