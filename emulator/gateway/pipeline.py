@@ -460,13 +460,17 @@ class Pipeline:
 
     def _failed(self, error: Exception, front: Front | None, call: OperationRequest) -> Response:
         if isinstance(error, StateLocked):
-            _log.error("request %s (%s) gave up: %s", call.request_id or "-", call.operation, error)
+            _log.error("request %s (%s) was given up: %s", call.request_id or "-", call.operation, error)
             error = Unavailable()
         elif not isinstance(error, ServiceError):
             # not the caller's doing: the log gets everything and the caller nothing
             trace = None if isinstance(error, CommitFailed) else error
             _log.error(
-                "request %s (%s) failed inside: %s", call.request_id or "-", call.operation, error, exc_info=trace
+                "request %s (%s) failed inside the emulator: %s",
+                call.request_id or "-",
+                call.operation,
+                error,
+                exc_info=trace,
             )
             error = ServiceError()
         return self._render(error, front, call)

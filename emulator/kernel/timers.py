@@ -193,7 +193,7 @@ class LoopTimers(Timers):
             try:
                 notice(before)
             except Exception:
-                _log.exception("something has not taken note of the clock's step")
+                _log.exception("a handler of a step of the clock failed")
 
     def _ahead_of_monotonic_ms(self) -> float:
         return self._clock.system() - self._clock.monotonic() * 1000

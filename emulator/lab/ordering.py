@@ -268,7 +268,7 @@ class Ordering:
             quiet = 0
             if not await self._bear_work() and self._restarting is None:
                 self.strayed += 1
-                _log.info("something has run for longer than the patience: effects go without it")
+                _log.info("something has run for longer than the patience; other effects proceed")
                 self._release()
 
     def _release(self) -> None:

@@ -81,7 +81,7 @@ class Checkpoints:
             finally:
                 connection.close()
         except sqlite3.Error as error:
-            _log.error("no checkpoints are made beside the loop: %s", error)
+            _log.error("the write-ahead log is not copied in the background: %s", error)
 
     def _copy_until_closed(self, connection: sqlite3.Connection) -> None:
         in_trouble = False
@@ -183,12 +183,12 @@ def make_shrinkable(database: Database) -> None:
         return
     sizes = database.sizes()
     if (sizes.pages - sizes.free_pages) * sizes.page_bytes > REWRITTEN_BYTES:
-        _log.info("the state file is too large to be written anew at a start, so it does not shrink")
+        _log.info("the state file is too large to be rewritten at a start, so it does not shrink")
         return
     try:
         database.rewrite()
     except sqlite3.Error as error:
-        _log.warning("the state file is not written anew, so it does not shrink: %s", error)
+        _log.warning("the state file could not be rewritten, so it does not shrink: %s", error)
 
 
 def keep_small(database: Database, clock: Clock) -> Iterator[Callable[[], None]]:

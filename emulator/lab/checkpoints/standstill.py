@@ -106,7 +106,7 @@ class Standstill:
                     await asyncio.sleep(0)  # a turn is short, also with many files
                     gone = before.difference(self._services.files())
                 except BaseException as error:
-                    _log.warning("nothing is restored: %s", error)
+                    _log.warning("the restore failed, the state is as it was before: %s", error)
                     await self._services.suspend()
                     await undo()
                     await self._go_on()

@@ -52,7 +52,7 @@ class Destinations:
         try:
             self._send(arn, call, message(call, now))
         except (DestinationRefused, ServiceError) as error:
-            _log.error("%s: the destination %s did not take the result: %s", call.request_id, arn, error)
+            _log.error("%s: the destination %s did not accept the result: %s", call.request_id, arn, error)
             return False
         except Exception:
             # the call has ended and is recorded as ended, however its receiver failed

@@ -174,7 +174,10 @@ class CodeStore:
 
         draft = self._draft()
         if of_bucket and not archive.is_zip(package):
-            _log.warning("a package of %d bytes from a bucket is no zip; its calls will find no handler", len(package))
+            _log.warning(
+                "a code package of %d bytes from a bucket is not a zip file; calls will find no handler in it",
+                len(package),
+            )
             draft.mkdir(parents=True)
         else:
             archive.unpack(package, draft)

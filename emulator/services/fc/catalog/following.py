@@ -50,7 +50,7 @@ class Follower:
             self._watches = Watches(self._root)
             self._reader = FolderReader(self._root, self._watches)
         except Unwatchable as reason:
-            _log.info("edits of the functions folder are not announced: %s", reason)
+            _log.info("the system does not report edits of the functions folder: %s", reason)
         self._last = await self._read(EVERYTHING) or self._last
         return self._last
 
@@ -109,7 +109,7 @@ class Follower:
                     self._changed(snapshot)
                     self._last = snapshot
         except Exception:
-            _log.exception("what the functions folder holds could not be taken over")
+            _log.exception("the functions folder could not be loaded")
         finally:
             self._looks -= 1
 
@@ -124,7 +124,7 @@ class Follower:
             return await self._without_watches(reason)
         except OSError as error:
             if not blind:
-                _log.warning("the functions folder cannot be read now, functions stay as they are: %s", error)
+                _log.warning("the functions folder cannot be read now; functions stay as they are: %s", error)
         except Exception:
             if not blind:
                 _log.exception("the functions folder could not be read")
@@ -139,7 +139,10 @@ class Follower:
 
     async def _without_watches(self, reason: Unwatchable) -> Snapshot | None:
         """Go on without announcements, after the kernel has refused one."""
-        _log.warning("edits of the functions folder are no longer announced, calls look at the files: %s", reason)
+        _log.warning(
+            "the system no longer reports edits of the functions folder; each call looks at its files instead: %s",
+            reason,
+        )
         self._deafen()
         if self._watches is not None:
             self._watches.close()

@@ -172,7 +172,7 @@ class AgentProcess(InstanceProcess):
             elif "fatal" in header:
                 self._fatal = str(header["fatal"])
         except (KeyError, TypeError, ValueError):  # only user code that took over the agent's socket sends such a thing
-            _log.warning("an instance sent a frame that makes no sense and is ended")
+            _log.warning("an instance sent an invalid frame and is ended")
             self.channel.close()
 
     def _on_part(self, header: Header, payload: bytes) -> None:

@@ -61,7 +61,7 @@ class Launchers:
         try:
             self._forker.warm_up()
         except OSError as error:
-            _log.error("nothing is warm, first calls will be slow: %s", error)
+            _log.error("no process for functions could be started ahead, so first calls will be slow: %s", error)
 
     def of(self, runtime: str) -> Launcher:
         """Return the launcher of a runtime.

@@ -115,7 +115,7 @@ class NodeLauncher(Launcher):
             process.abandon()
             if not isinstance(error, InstanceStartFailed | OSError):
                 raise
-            _log.warning("a Node.js process that was started ahead is of no use: %s", error)
+            _log.warning("a Node.js process that was started ahead cannot be used: %s", error)
             return None
         return process
 

@@ -108,7 +108,7 @@ def rewritten(config: Struct, path: str, query: str | None) -> str:
             try:
                 match = search(compiled(rule["match"]), whole)
             except SearchTooLong:
-                _log.warning("the rewrite rule %r takes too long and is passed over", rule["match"][:200])
+                _log.warning("the rewrite rule %r takes too long and is skipped", rule["match"][:200])
                 continue
             if match is not None:
                 return _expanded(rule["replacement"], match)

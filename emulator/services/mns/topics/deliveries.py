@@ -250,7 +250,7 @@ class Courier:
                 await self._database.writable()  # or the attempt would be made again
                 self._conclude(subscription, delivery, outcome)
         except Exception:
-            _log.exception("delivery %d of subscription %d failed inside", delivery_id, subscription_id)
+            _log.exception("delivery %d of subscription %d failed inside the emulator", delivery_id, subscription_id)
             self._rest(subscription_id, Millis(self._clock.now() + _REST_MS))
 
     async def _in_turn(self, subscription: Subscription, delivery: Delivery) -> Outcome:

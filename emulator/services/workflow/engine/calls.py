@@ -71,7 +71,11 @@ class Calls:
         try:
             result = await self._perform(run, call) if not turns.active else await self._in_turn(run, call)
         except Exception:
-            _log.exception("the call of step %r, execution %s, failed inside", call.step.name, run.facts.execution_name)
+            _log.exception(
+                "the call of step %r, execution %s, failed inside the emulator",
+                call.step.name,
+                run.facts.execution_name,
+            )
             result = Result(error=RUNTIME_ERROR, cause="The call could not be made.", refused=True)
         finally:
             self._done(run.id, call)

@@ -277,7 +277,7 @@ class Driver:
         try:
             self._write(part)
         except Exception:
-            _log.exception("what a slice of executions has done could not be written; it will be done again")
+            _log.exception("steps of executions could not be written and will be repeated")
             return
         if checked and not self._wakeups_due:
             self._arm(Millis(now + LOADING_PAUSE_MS) if paused else self._store.next_wakeup())

@@ -125,7 +125,7 @@ class Effects:
             try:
                 effect()
             except Exception:
-                _log.exception("what follows from a slice of executions failed")
+                _log.exception("an effect of steps of executions failed")
             if not self._order.active and self._clock.monotonic() >= end:
                 break
         self._act_soon()
