@@ -49,6 +49,21 @@ def test_outcomes_of_both_languages_are_told_apart(bare, mocks, file):
     assert bare.api.admin("GET", "mocks")["mocks"] == []
 
 
+@pytest.mark.parametrize("ahead", [False, True])
+def test_time_goes_on_as_if_nothing_had_been_tried(bare, mocks, ahead):
+    """A running clock is where it would be, however long the exploration has taken."""
+    flow = made(bare, "multi-step-transaction", "flow")
+    bare.clock.unfreeze()
+    if ahead:
+        bare.clock.advance("1d")
+    before = bare.api.admin("GET", "clock")
+
+    explored(bare, flow.name, "--input", INPUT, *mocks, "--faults", "lost-after", "--runs", "3", code=1)
+
+    after = bare.api.admin("GET", "clock")
+    assert (after["offset_ms"], after["frozen"]) == (before["offset_ms"], False)
+
+
 def test_what_was_found_has_a_page(bare, mocks):
     """With the history of each outcome's execution, which is gone itself."""
     flow = made(bare, "multi-step-transaction", "flow")

@@ -64,17 +64,21 @@ def explore(arguments: Namespace, settings: Settings) -> int:
 
 @contextmanager
 def _explored(client: Client, mocks: list[dict[str, Any]], *, keeps: bool) -> Iterator[Callable[[], None]]:
-    """Let time stand still; yield what goes back to the state of now. At the end it is put back, unless one *keeps*."""
-    checkpoint = f"checkpoints/explore-{os.getpid()}"
+    """Freeze the clock; yield what goes back to the state of now.
+
+    At the end state and clock are as they were, unless one *keeps* what the last run has left.
+    """
+    before, begin = f"checkpoints/explore-{os.getpid()}", f"checkpoints/explore-{os.getpid()}-frozen"
     frozen = client.admin("GET", "clock")["frozen"]
+    client.admin("POST", before)
     client.admin("POST", "clock", {"freeze": True})
     client.admin("POST", "settle", {"timeout": "60s"})
-    client.admin("POST", checkpoint)
+    client.admin("POST", begin)
 
     added: list[str] = []
 
     def begin_again() -> None:
-        client.admin("POST", f"{checkpoint}/restore")
+        client.admin("POST", f"{begin}/restore")
         added[:] = [client.admin("POST", "mocks", mock)["id"] for mock in mocks]
 
     try:
@@ -82,13 +86,13 @@ def _explored(client: Client, mocks: list[dict[str, Any]], *, keeps: bool) -> It
     finally:
         client.admin("DELETE", "schedule")
         if not keeps:
-            client.admin("POST", f"{checkpoint}/restore")
-            added.clear()
-        for mock in added:
-            client.admin("DELETE", f"mocks/{mock}")
-        client.admin("DELETE", checkpoint)
-        if not frozen:
-            client.admin("POST", "clock", {"freeze": False})
+            client.admin("POST", f"{before}/restore")
+        else:
+            for mock in added:
+                client.admin("DELETE", f"mocks/{mock}")
+            client.admin("POST", "clock", {"freeze": frozen})
+        client.admin("DELETE", begin)
+        client.admin("DELETE", before)
 
 
 def _search(client: Client, arguments: Namespace, begin_again: Callable[[], None]) -> int:
