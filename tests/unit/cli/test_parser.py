@@ -179,7 +179,7 @@ def test_lines_of_help_are_those_of_textwrap(text, width):
         (["quue"], "there is no 'quue'; did you mean queue?"),
         (["--state", "queue", "flwo"], "there is no 'flwo'; did you mean flow?"),
         (["--json", "queue", "snd"], "there is no 'snd'; did you mean send?"),
-        (["queue", "frobnicate"], "there is no 'frobnicate'\n"),
+        (["queue", "frobnicate"], "there is no 'frobnicate'; localyun queue --help lists the commands\n"),
         (["--state"], "expected one argument"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
