@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 from selenium.webdriver.common.by import By
 
-from tests.console.walking import ROOT, eventually, opened, press, speak, text
+from tests.console.walking import ROOT, eventually, opened, press, speak, text, texts
 
 FLOW = (
     "version: v1\ntype: flow\nsteps:\n- type: pass\n  name: one\n- type: pass\n  name: two\n"
@@ -103,7 +103,7 @@ def test_refusal_names_its_cause_and_marks_the_difference(console, localyun):
     opened(console, localyun, "/requests/{refused}")
 
     assert "The path was signed in another form" in text(console)
-    assert [each.text for each in console.find_elements(By.CSS_SELECTOR, "mark")] == ["%", ","]
+    assert texts(console, "mark") == ["%", ","]
 
 
 def test_refusal_is_compared_with_what_the_client_says(console, localyun):
@@ -113,7 +113,7 @@ def test_refusal_is_compared_with_what_the_client_says(console, localyun):
     console.find_element(By.NAME, "client").send_keys("GET-")
     press(console, "main form button")
 
-    assert eventually(console, lambda: "-" in [each.text for each in console.find_elements(By.CSS_SELECTOR, "mark")])
+    assert eventually(console, lambda: "-" in texts(console, "mark"))
 
 
 def test_log_of_a_function_follows(console, localyun):
@@ -143,7 +143,7 @@ def test_errors_of_a_function_are_grouped(console, localyun):
     opened(console, localyun, "/functions/fragile")
 
     def rows():
-        return [row.text for row in console.find_elements(By.CSS_SELECTOR, "tr") if "no tea left" in row.text]
+        return [row for row in texts(console, "tr") if "no tea left" in row]
 
     assert eventually(console, lambda: len(rows()) == 1)
 

@@ -225,6 +225,16 @@ class ExecutionFilter:
     map_run: int | None = None
 
 
+class FoundExecution(NamedTuple):
+    """An execution that a search has found, with how it failed, if it did."""
+
+    id: ExecutionId
+    flow: str
+    name: str
+    error: str
+    cause: str
+
+
 @frozen
 class VersionRecord:
     """A published version; ``description`` is its own, not the flow's."""
