@@ -1,6 +1,7 @@
 """What can be done on the pages: debugging, deliveries, dead letters, triggers, refusals, logs."""
 
 import http.client
+import json
 import threading
 from urllib.parse import urlsplit
 
@@ -45,11 +46,21 @@ def test_execution_is_forked_before_a_step(console, localyun):
     press(console, ".step[data-step=two]")
     assert eventually(console, lambda: console.find_element(By.ID, "chosen").text.startswith("two"))
     press(console, "details[data-keep=fork] summary")
-    console.find_element(By.CSS_SELECTOR, "details[data-keep=fork] textarea").send_keys('{"forked": 1}')
+    typed = console.find_element(By.CSS_SELECTOR, "details[data-keep=fork] textarea")
+    assert json.loads(typed.get_attribute("value")) == {"a": 1}
+    typed.clear()
+    typed.send_keys('{"forked": 1}')
     press(console, "details[data-keep=fork] button")
 
     assert eventually(console, lambda: "/executions/first" not in console.current_url)
     assert eventually(console, lambda: "Succeeded" in console.find_element(By.TAG_NAME, "h1").text)
+    forked = console.current_url.rpartition("/")[2]
+    entered = [
+        json.loads(each["EventDetail"])["input"]
+        for each in localyun.api.fnf("GetExecutionHistory", FlowName="forked", ExecutionName=forked)["Events"]
+        if each["Type"] == "StepEntered" and each["StepName"] == "two"
+    ]
+    assert entered == [{"forked": 1}]
 
 
 def test_two_executions_are_compared(console, localyun):
