@@ -270,12 +270,12 @@ class Composition:
         """Return the signature that a push with that string to sign has."""
         return await self._services.signer.authorization(text)
 
-    def function_log(self, function: str) -> AsyncIterator[bytes]:
-        """Yield the last lines of a function's log, then new ones as they come.
+    def function_log(self, function: str, region: str) -> AsyncIterator[bytes]:
+        """Yield the last lines of a function's log, then new ones as they come; an empty *region* is the own.
 
         Raises: FunctionNotFound.
         """
-        return self._function_admin.logs(function, 200, follow=True)
+        return self._function_admin.of_region(region).logs(function, 200, follow=True)
 
     def view(self, lab: Lab, about: Callable[[], dict[str, Any]], perform: "Perform", bridge: Bridge) -> "View":
         """Return the services as the console's pages see them."""

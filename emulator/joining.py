@@ -125,7 +125,7 @@ class Services:
 
     def _functions(self, base: Foundation, rights: RoleRights | None) -> tuple[InstancePool, FunctionCompute]:
         clock, ids, faults = base.clock, base.ids, base.bench.faults
-        logbook = LogBook(base.work / "logs" / "functions", also=base.journal.output)
+        logbook = LogBook(base.work / "logs" / "functions", base.tenant, also=base.journal.output)
         pool = InstancePool(clock, ids, self._runtime_settings(base), logbook.on_log, base.timers.turns)
         ports = Ports(
             credentials=RoleKeys(self.temporary_keys, clock),

@@ -160,7 +160,7 @@ class ConsoleFront(UnsignedFront):
 
     *load* makes the pages, in the console's thread, when the first page is asked for; *perform* makes a call on the
     loop as operations are made, which wait for a lock on the state; *changes* are what pages that are open hear of;
-    *log* yields the end of a function's log and what it writes from now on.
+    *log* yields the end of the log of a function in a region and what it writes from now on.
     """
 
     name = "console"
@@ -172,7 +172,7 @@ class ConsoleFront(UnsignedFront):
         sessions: Sessions,
         load: Callable[[Bridge], Pages],
         changes: Changes,
-        log: Callable[[str], AsyncIterator[bytes]],
+        log: Callable[[str, str], AsyncIterator[bytes]],
         perform: Perform,
     ) -> None:
         super().__init__(ids)
@@ -231,7 +231,7 @@ class ConsoleFront(UnsignedFront):
             if path == "/changes":
                 events = self._events(request.headers.get("last-event-id") or call.query.get("since", ""))
             else:
-                events = self._lines(self._log(call.query.get("function", "")))
+                events = self._lines(self._log(call.query.get("function", ""), call.query.get("region", "")))
             call.parked = True
             return Response(200, events, headers)
         return self._from_application(request, session)

@@ -7,7 +7,10 @@ from emulator.gateway.journal import LINES, Journal
 
 Row = dict[str, Any]
 
-_OWN = frozenset({"console", "admin", "sink", "deployments"})
+OWN = frozenset({"console", "admin"})
+"""Services whose requests are not those of clients."""
+
+_QUIET = OWN | {"sink", "deployments"}
 
 _UNHAPPY = frozenset({"Failed", "TimedOut"})
 
@@ -63,7 +66,7 @@ def _need(fields: Mapping[str, Any]) -> Row | None:
 
 def _refusal(fields: Mapping[str, Any], request: str) -> Row | None:
     status = fields.get("status")
-    if fields.get("service") in _OWN or not isinstance(status, int):
+    if fields.get("service") in _QUIET or not isinstance(status, int):
         return None
     name = f"{fields.get('service')} {fields['operation']}"
     if status == 403:

@@ -1,23 +1,34 @@
-"""The search: names of all kinds, ids, texts of errors, bodies of messages. Each kind is asked for by itself."""
+"""The search: names of all kinds, ids, texts of errors, bodies of messages.
 
-from collections.abc import Callable, Iterator
+What can be long is asked for in pages, each in a turn of its own on the loop.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import islice
+from typing import Any, TypeVar
 from urllib.parse import quote
 
+from emulator.console.needs import OWN
 from emulator.console.values import decoded
 from emulator.console.view import FOUND, Row, View
 from emulator.kernel.errors import ServiceError
+from emulator.kernel.paging import Page
 from emulator.lab.mocks import shown_call
-from emulator.services.workflow.model import ExecutionFilter, Status
+
+T = TypeVar("T")
 
 _SHORTEST_ID = 16
 """Shorter texts are no request's id."""
 
-_LOOKED_INTO = 50
-"""Queues, and flows, whose contents are looked through."""
+_TURN = 1_000
+"""So many names, or errors of executions, are looked through in a turn."""
 
-_MESSAGES = 200
-"""Messages of each queue that are looked through."""
+_BODIES = 200
+"""So many messages are looked through in a turn."""
+
+MESSAGES = 20_000
+"""So many messages are looked through, the latest of all queues."""
 
 _AROUND = 60
 """Characters that are shown on each side of what was found."""
@@ -25,7 +36,7 @@ _AROUND = 60
 
 def found(view: View, text: str) -> list[Row]:
     """Return what *text* names or stands in: ``kind``, ``name``, and what its page is called by or ``detail``."""
-    results = [row for kind in _KINDS for row in view.call(_all, kind, view, text)]
+    results = [row for kind in _KINDS for row in islice(kind(view, text), FOUND)]
     results += islice(_contents(view, text), FOUND)
     if not results and len(text) >= _SHORTEST_ID and (view.call(view.journal.find, text) or _has_trace(view, text)):
         results.append({"kind": "request", "name": text})
@@ -39,83 +50,97 @@ def _has_trace(view: View, id: str) -> bool:
         return False
 
 
+def _every(view: View, page: Callable[[str], Page[T]]) -> Iterator[T]:
+    """Yield the items of all pages; *page* returns the one that begins with a marker."""
+    marker: str | None = ""
+    while marker is not None:
+        part = view.call(page, marker)
+        yield from part.items
+        marker = part.next_marker
+
+
+def _called(kind: str, names: Iterable[str], text: str) -> Iterator[Row]:
+    """Yield those of *names* in which *text* stands."""
+    yield from ({"kind": kind, "name": name} for name in names if text.lower() in name.lower())
+
+
 def _flows(view: View, text: str) -> Iterator[Row]:
-    flows = [flow.name for flow in view.workflow.flows.page(view.tenant, 1000, "").items]
-    yield from ({"kind": "flow", "name": name} for name in flows if text.lower() in name.lower())
+    flows = _every(view, partial(view.workflow.flows.page, view.tenant, _TURN))
+    yield from _called("flow", (flow.name for flow in flows), text)
 
 
 def _executions(view: View, text: str) -> Iterator[Row]:
-    criteria = ExecutionFilter(name_prefix=text)
-    for flow in view.workflow.flows.page(view.tenant, FOUND, "").items:
-        for record in view.workflow.executions.page(view.tenant, flow.name, criteria, 10, "").items:
-            yield {"kind": "execution", "name": record.name, "flow": flow.name}
+    for each in view.call(view.workflow.executions.beginning, view.tenant, text, FOUND):
+        yield {"kind": "execution", "name": each.name, "flow": each.flow}
 
 
 def _queues(view: View, text: str) -> Iterator[Row]:
-    names = view.messages.queues.names(view.tenant, limit=1000).items
-    yield from ({"kind": "queue", "name": name} for name in names if text.lower() in name.lower())
+    names = view.messages.queues.names
+    yield from _called("queue", _every(view, lambda start: names(view.tenant, start=start, limit=_TURN)), text)
 
 
 def _topics(view: View, text: str) -> Iterator[Row]:
-    topics = [each.topic.name for each in view.messages.topics.page(view.tenant, limit=1000).items]
-    yield from ({"kind": "topic", "name": name} for name in topics if text.lower() in name.lower())
+    page = view.messages.topics.page
+    topics = _every(view, lambda start: page(view.tenant, start=start, limit=_TURN))
+    yield from _called("topic", (each.topic.name for each in topics), text)
 
 
 def _functions(view: View, text: str) -> Iterator[Row]:
-    for service, function in view.function_admin.page("", FOUND, text).items:
+    for service, function in view.call(view.function_admin.page, "", FOUND, text).items:
         yield {"kind": "function", "name": function, "service": service}
 
 
 def _schedules(view: View, text: str) -> Iterator[Row]:
-    for owner, schedule, _ in view.workflow.schedules.all(view.tenant, 1000, "").items:
+    schedules = _every(view, partial(view.workflow.schedules.all, view.tenant, _TURN))
+    for owner, schedule, _ in schedules:
         if text.lower() in schedule.name.lower():
             yield {"kind": "schedule", "name": f"{owner}/{schedule.name}"}
 
 
 def _triggers(view: View, text: str) -> Iterator[Row]:
-    for function, trigger in view.function_admin.triggers_named(text, FOUND):
+    for function, trigger in view.call(view.function_admin.triggers_named, text, FOUND):
         yield {"kind": "trigger", "name": function, "shown": f"{function} {trigger}"}
 
 
 def _buckets(view: View, text: str) -> Iterator[Row]:
-    for bucket in view.objects.buckets(view.tenant):
-        if text.lower() in bucket.name:
-            yield {"kind": "bucket", "name": bucket.name}
-
-
-def _all(kind: Callable[[View, str], Iterator[Row]], view: View, text: str) -> list[Row]:
-    return list(kind(view, text))
+    yield from _called("bucket", (bucket.name for bucket in view.call(view.objects.buckets, view.tenant)), text)
 
 
 _KINDS = (_flows, _executions, _queues, _topics, _functions, _schedules, _triggers, _buckets)
-"""What finds the resources of each kind that have a text in their names; each in a turn of its own, on the loop."""
+"""What finds the resources of each kind that have a text in their names, or an execution whose name begins with it."""
 
 
 def _contents(view: View, text: str) -> Iterator[Row]:
-    """Yield requests, calls, executions and messages in which *text* stands; each part is a turn of its own."""
+    """Yield requests, calls, executions and messages in which *text* stands."""
     wanted = text.lower()
     yield from view.call(lambda: list(islice(_requests(view, wanted), FOUND)))
     yield from view.call(lambda: list(islice(_calls(view, wanted), FOUND)))
-    for flow in view.call(view.workflow.flows.page, view.tenant, _LOOKED_INTO, "").items:
-        failed = ExecutionFilter(status=Status.FAILED)
-        for record in view.call(view.workflow.executions.page, view.tenant, flow.name, failed, FOUND, "").items:
-            if wanted in f"{record.error} {record.cause}".lower():
-                detail = excerpt(f"{record.error}: {record.cause}", text)
-                yield {"kind": "execution", "name": record.name, "flow": flow.name, "detail": detail}
-    for queue in view.call(view.messages.queues.names, view.tenant, limit=_LOOKED_INTO).items:
-        for row in view.admin("GET", "/messages", queue=queue, limit=_MESSAGES)["messages"]:
-            body = decoded(row["MessageBody"]) or row["MessageBody"]
-            if wanted in body.lower() or wanted in row["MessageBody"].lower():
-                detail = excerpt(body, text)
-                yield {"kind": "message", "name": row["MessageId"], "shown": queue, "detail": detail}
+    for each in _every(view, partial(view.workflow.executions.with_errors, view.tenant, _TURN)):
+        said = f"{each.error}: {each.cause}"
+        if wanted in said.lower():
+            yield {"kind": "execution", "name": each.name, "flow": each.flow, "detail": excerpt(said, text)}
+    for queue, id, written in islice(_messages(view), MESSAGES):
+        body = decoded(written) or written
+        if wanted in body.lower() or wanted in written.lower():
+            yield {"kind": "message", "name": id, "shown": queue, "detail": excerpt(body, text)}
+
+
+def _messages(view: View) -> Iterator[tuple[str, str, str]]:
+    """Yield queue, id and body of all messages in queues, newest first."""
+    before = 2**63 - 1
+    while rows := view.call(view.messages.queue_store.latest, view.tenant, before, _BODIES):
+        yield from (row[1:] for row in rows)
+        before = rows[-1][0]
 
 
 def _requests(view: View, wanted: str) -> Iterator[Row]:
-    for line in view.journal.latest("emulator.access"):
-        id, error = str(line.get("request") or ""), str(line.get("error") or "")
-        if id and (wanted in id.lower() or wanted in error.lower()) and line.get("service") not in {"console", "admin"}:
-            shown = f"{line.get('operation')} {line.get('resource') or ''}".strip()
-            yield {"kind": "request", "name": id, "shown": shown, "detail": error}
+    def fits(said: Mapping[str, Any]) -> bool:
+        id, error = str(said.get("request") or ""), str(said.get("error") or "")
+        return bool(id) and (wanted in id.lower() or wanted in error.lower()) and said.get("service") not in OWN
+
+    for line in view.journal.latest("emulator.access", fits):
+        shown = f"{line.get('operation')} {line.get('resource') or ''}".strip()
+        yield {"kind": "request", "name": str(line["request"]), "shown": shown, "detail": str(line.get("error") or "")}
 
 
 def _calls(view: View, wanted: str) -> Iterator[Row]:

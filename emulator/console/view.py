@@ -135,7 +135,10 @@ def view() -> View:
     """Return the services as this application sees them, in the region that the reader has chosen."""
     services: View = current_app.extensions["view"]
     region = g.get("region", "")
-    return replace(services, tenant=services.tenant._replace(region=region)) if region else services
+    if not region:
+        return services
+    tenant, there = services.tenant._replace(region=region), services.function_admin.of_region(region)
+    return replace(services, tenant=tenant, function_admin=there)
 
 
 def done(endpoint: str, **values: Any) -> Response:

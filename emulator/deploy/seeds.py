@@ -45,12 +45,7 @@ FLOW = Shape(
         needed("Definition", AS_WRITTEN)._replace(
             help=("the steps: a text, a map or the name of a file", "流程定义：文本、映射或文件名")
         ),
-        *(
-            each._replace(required=False)
-            for each in model.FLOW.without("Environment").with_kinds(
-                Type=OneOf(("FDL", "StateMachine")), ExecutionMode=OneOf(("Standard", "Express"))
-            )
-        ),
+        *(each._replace(required=False) for each in model.FLOW.without("Environment")),
     ),
 )
 SCHEDULE = Shape("Schedule", (needed("FlowName")._replace(help=("flow to start", "要启动的流程")), *model.SCHEDULE))

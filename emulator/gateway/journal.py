@@ -130,10 +130,10 @@ class Journal(logging.Handler):
             fields = {"request": request, "function": function}
             self._lines.append(_Line(self._clock.now(), text[:OUTPUT_BYTES], fields, ""))
 
-    def latest(self, logger: str) -> Iterator[dict[str, Any]]:
-        """Yield the kept lines of a logger, newest first, in JSON's terms."""
+    def latest(self, logger: str, fits: Callable[[Mapping[str, Any]], bool]) -> Iterator[dict[str, Any]]:
+        """Yield the kept lines of a logger whose fields *fits* takes, newest first, in JSON's terms."""
         for each in reversed(list(self._lines)):
-            if not isinstance(each, _Line) and each[0].name == logger:
+            if not isinstance(each, _Line) and each[0].name == logger and fits(fields_of(each[0])):
                 yield _line(each).rendered()
 
     def find(self, request: str) -> list[dict[str, Any]]:

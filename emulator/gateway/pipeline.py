@@ -205,15 +205,20 @@ class Pipeline:
         request.trusted = call.principal is not None and bool(call.principal.access_key_id)
         return front.max_body
 
-    def early(self, request: Request) -> int:
+    def early(self, request: Request) -> "int | asyncio.Future[Any]":
         """Return how large a body may be that its front takes as it comes; 0 when it has to be whole.
 
         Whole it has to be when a digest of it is signed, when it may name the service, and for a recording. The head of
-        a small body has not been judged before; where that goes wrong, `serve` says so.
+        a small body has not been judged before; where that goes wrong, `serve` says so. It is not known yet while the
+        services are loaded, or files that were edited.
         """
         if request.has_form or self._access.records:
             return 0
         if request.admitted is None:
+            if not self._loaded.done():
+                return asyncio.ensure_future(self._once_loaded())
+            if (edits := self._edits(request)) is not None:
+                return asyncio.ensure_future(edits)
             request.admitted = self._judged_early(request)
         if request.admitted is None:
             return 0
@@ -224,8 +229,6 @@ class Pipeline:
 
     def _judged_early(self, request: Request) -> tuple[Front, OperationRequest] | None:
         """Return the front and the call of a request whose front may serve it early, None for every other."""
-        if not self._loaded.done() or self._edits(request) is not None:
-            return None
         call = OperationRequest(request, self._clock.now())
         try:
             self._guard(call)

@@ -291,11 +291,11 @@ class Application(Protocol):
         """Judge a request by its head, before its body is read: return a refusal, or the largest body in bytes."""
         ...
 
-    def early(self, request: Request) -> int:
+    def early(self, request: Request) -> "int | asyncio.Future[Any]":
         """Return how many bytes of body a request may have that is served before its body has come whole.
 
         Asked once, and only when the head of a request has come and not all of its body. 0: it is served when it is
-        whole, as every other.
+        whole, as every other. A future: that is not known before it has ended, and will be asked again then.
         """
         ...
 

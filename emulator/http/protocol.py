@@ -10,7 +10,8 @@ import asyncio
 import logging
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import Final, assert_never, cast
+from functools import partial
+from typing import Any, Final, assert_never, cast
 
 from emulator.http.answer import CONTINUE, Sender, Transaction
 from emulator.http.connections import NEVER, Connections
@@ -366,6 +367,9 @@ class HttpProtocol(asyncio.Protocol):
         except Exception:
             _log.exception("judging a %s request failed", request.method)
             return False
+        if not isinstance(limit, int):
+            limit.add_done_callback(partial(self._ask_again, incoming))
+            return False
         if limit == 0 or (incoming.length or 0) > limit:
             return False
         self._limit, self._keeps_alive = limit, incoming.keep_alive
@@ -374,6 +378,15 @@ class HttpProtocol(asyncio.Protocol):
         self._take_part(request.arriving)
         self._serve(incoming, unread=self._arriving is not None)
         return True
+
+    def _ask_again(self, incoming: Incoming, known: "asyncio.Future[Any]") -> None:
+        """Ask once more whether a request is served early; its client may wait for an answer to what it has sent."""
+        if not known.cancelled():
+            known.exception()  # has been read: whoever serves the request meets it again
+        if self._incoming is incoming:
+            self._may_be_early = True
+            if self._may_advance():
+                self._advance()
 
     def _take_part(self, arriving: SentPieces) -> None:
         """Pass on what has come of the body of a request that is being served."""

@@ -94,9 +94,15 @@ def trace_to_show(effect: Effect, id: str) -> str:
     return effect.trace
 
 
+def traces_of(effect: Effect) -> set[str]:
+    """Return the traces that a line is part of: those that caused it, or sent what it is a receipt of."""
+    cause = effect.fields.get("cause")
+    return {effect.trace, *((str(cause),) if cause else ()), *(effect.fields.get("causes") or ())}
+
+
 def belongs(effect: Effect, trace: str) -> bool:
-    """Whether a line is part of a trace: caused by it, or a receipt of what it has sent."""
-    return trace in {effect.trace, effect.fields.get("cause")} or trace in (effect.fields.get("causes") or ())
+    """Whether a line is part of a trace."""
+    return trace in traces_of(effect)
 
 
 def tree(effects: Iterable[Effect], trace: str) -> list[dict[str, Any]]:

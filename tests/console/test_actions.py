@@ -1,13 +1,14 @@
 """What can be done on the pages: debugging, deliveries, dead letters, triggers, refusals, logs."""
 
 import http.client
+import json
 import threading
 from urllib.parse import urlsplit
 
 import pytest
 from selenium.webdriver.common.by import By
 
-from tests.console.walking import ROOT, eventually, opened, press, speak, text
+from tests.console.walking import ROOT, eventually, opened, press, speak, text, texts
 
 FLOW = (
     "version: v1\ntype: flow\nsteps:\n- type: pass\n  name: one\n- type: pass\n  name: two\n"
@@ -45,11 +46,21 @@ def test_execution_is_forked_before_a_step(console, localyun):
     press(console, ".step[data-step=two]")
     assert eventually(console, lambda: console.find_element(By.ID, "chosen").text.startswith("two"))
     press(console, "details[data-keep=fork] summary")
-    console.find_element(By.CSS_SELECTOR, "details[data-keep=fork] textarea").send_keys('{"forked": 1}')
+    typed = console.find_element(By.CSS_SELECTOR, "details[data-keep=fork] textarea")
+    assert json.loads(typed.get_attribute("value")) == {"a": 1}
+    typed.clear()
+    typed.send_keys('{"forked": 1}')
     press(console, "details[data-keep=fork] button")
 
     assert eventually(console, lambda: "/executions/first" not in console.current_url)
     assert eventually(console, lambda: "Succeeded" in console.find_element(By.TAG_NAME, "h1").text)
+    forked = console.current_url.rpartition("/")[2]
+    entered = [
+        json.loads(each["EventDetail"])["input"]
+        for each in localyun.api.fnf("GetExecutionHistory", FlowName="forked", ExecutionName=forked)["Events"]
+        if each["Type"] == "StepEntered" and each["StepName"] == "two"
+    ]
+    assert entered == [{"forked": 1}]
 
 
 def test_two_executions_are_compared(console, localyun):
@@ -103,7 +114,7 @@ def test_refusal_names_its_cause_and_marks_the_difference(console, localyun):
     opened(console, localyun, "/requests/{refused}")
 
     assert "The path was signed in another form" in text(console)
-    assert [each.text for each in console.find_elements(By.CSS_SELECTOR, "mark")] == ["%", ","]
+    assert texts(console, "mark") == ["%", ","]
 
 
 def test_refusal_is_compared_with_what_the_client_says(console, localyun):
@@ -113,7 +124,7 @@ def test_refusal_is_compared_with_what_the_client_says(console, localyun):
     console.find_element(By.NAME, "client").send_keys("GET-")
     press(console, "main form button")
 
-    assert eventually(console, lambda: "-" in [each.text for each in console.find_elements(By.CSS_SELECTOR, "mark")])
+    assert eventually(console, lambda: "-" in texts(console, "mark"))
 
 
 def test_log_of_a_function_follows(console, localyun):
@@ -143,7 +154,7 @@ def test_errors_of_a_function_are_grouped(console, localyun):
     opened(console, localyun, "/functions/fragile")
 
     def rows():
-        return [row.text for row in console.find_elements(By.CSS_SELECTOR, "tr") if "no tea left" in row.text]
+        return [row for row in texts(console, "tr") if "no tea left" in row]
 
     assert eventually(console, lambda: len(rows()) == 1)
 

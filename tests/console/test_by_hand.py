@@ -242,6 +242,22 @@ def test_flow_is_checked_and_drawn_as_one_types(console, localyun):
     assert eventually(console, lambda: console.current_url.endswith("/flows"))
 
 
+def test_flow_needs_a_name_and_a_definition_only(console, localyun):
+    """Its type and mode are chosen from lists, in which the usual type is chosen already."""
+    opened(console, localyun, "/design")
+    choices = {
+        name: [each.text for each in Select(console.find_element(By.NAME, name)).options]
+        for name in ("Type", "ExecutionMode")
+    }
+
+    fill(console, name="hand-express", ExecutionMode="Express")
+    save(console, "/flows/hand-express")
+
+    assert choices == {"Type": ["", "DEFAULT", "FDL"], "ExecutionMode": ["", "Express", "Standard"]}
+    made = localyun.api.fnf("DescribeFlow", Name="hand-express")
+    assert (made["Type"], made["ExecutionMode"], made["Description"]) == ("FDL", "Express", "")
+
+
 def test_executions_that_failed_are_started_again_together(console, localyun):
     """Each with its input; those that succeeded are left alone."""
     flow = localyun.flow("hand-again", BROKEN)

@@ -6,7 +6,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from tests.console.browser import resize
-from tests.console.walking import eventually, opened, press, speak, text
+from tests.console.walking import eventually, opened, press, speak, text, texts
 
 CALLS = (
     "version: v1\ntype: flow\nsteps:\n- type: task\n  name: greet\n"
@@ -45,9 +45,7 @@ def test_step_of_an_execution_started_here_shows_its_call_and_log(console, local
     assert eventually(console, lambda: "<b>seen</b>" in console.find_element(By.ID, "panel").text)
 
     press(console, "a[href*='/requests/greeting/']")
-    tree = eventually(
-        console, lambda: [each.text for each in console.find_elements(By.CSS_SELECTOR, ".waterfall tbody tr")]
-    )
+    tree = eventually(console, lambda: texts(console, ".waterfall tbody tr"))
     assert [each.split()[0] for each in tree][:3] == ["execution", "step", "call"]
     assert "hello" in tree[2]
 

@@ -4,7 +4,7 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select
 
-from tests.console.walking import eventually, opened, press, speak, text
+from tests.console.walking import eventually, opened, press, speak, text, texts
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +26,7 @@ def test_outcomes_are_listed_with_their_shortest_schedules(console, localyun):
     press(console, "main tbody a")
     eventually(console, lambda: "Outcomes: 3" in text(console))
 
-    cards = [each.text for each in console.find_elements(By.CSS_SELECTOR, "main section.card")]
+    cards = texts(console, "main section.card")
     assert [("Failed" in each, "2 x shop/ask succeeded" in each) for each in cards] == [
         (False, True), (True, True), (False, True),
     ]  # fmt: skip

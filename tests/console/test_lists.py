@@ -4,7 +4,7 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select
 
-from tests.console.walking import eventually, opened, press, speak, text
+from tests.console.walking import eventually, opened, press, speak, text, texts
 
 FAILING = "version: v1\ntype: flow\nsteps:\n- {type: fail, name: end, error: NoSamovar, cause: it is cold}\n"
 PASSING = "version: v1\ntype: flow\nsteps:\n- {type: pass, name: only}\n"
@@ -17,8 +17,7 @@ def _english(console, localyun):
 
 def row(console, words):
     """The row of the list with these words, without those of its head."""
-    rows = console.find_elements(By.CSS_SELECTOR, "main tbody tr")
-    return next((each.text for each in rows if words in each.text), "")
+    return next((each for each in texts(console, "main tbody tr") if words in each), "")
 
 
 def test_flows_say_how_the_last_execution_went(console, localyun):
@@ -157,8 +156,23 @@ def test_the_search_finds_errors_and_bodies(console, localyun, asked, kind):
 
     opened(console, localyun, f"/search?q={asked}")
 
-    lines = [each.text for each in console.find_elements(By.CSS_SELECTOR, "#content li")]
+    lines = texts(console, "#content li")
     assert any(each.startswith(kind) and asked in each for each in lines)
+
+
+def test_the_search_looks_into_every_flow_and_every_queue(console, localyun):
+    """However many come before the one that failed, or that has the message; so it does for names of executions."""
+    for number in range(60):
+        localyun.flow(f"zz-before-{number:02}", PASSING)
+        localyun.queue(f"zz-before-{number:02}")
+    failing = localyun.flow("zz-last", FAILING.replace("it is cold", "the very last one"))
+    failing.start(name="lists-called-so").wait()
+    localyun.queue("zz-last").send("blue-mauve")
+
+    for asked, kind in (("very last", "execution"), ("lists-called", "execution"), ("mauve", "message")):
+        opened(console, localyun, f"/search?q={asked}")
+        lines = texts(console, "#content li")
+        assert any(each.startswith(kind) and "zz-last" in each for each in lines), lines
 
 
 @pytest.mark.parametrize(("language", "sent", "hour"), [("en", "ago", "1h ago"), ("zh", "前", "1小时前")])

@@ -12,7 +12,7 @@ from emulator.http.message import Headers, Request
 from emulator.testing import Emulator
 from tests.console.browser import resize
 from tests.console.scene import refused
-from tests.console.walking import eventually, opened, speak, text
+from tests.console.walking import eventually, opened, speak, text, texts
 
 CONFIG = """
 queues:
@@ -231,7 +231,7 @@ def test_life_of_a_message_stands_in_order_with_its_copies(console, localyun, wa
 
     found = walk(message)
 
-    rows = [each.text for each in console.find_elements(By.CSS_SELECTOR, ".life tbody tr")]
+    rows = texts(console, ".life tbody tr")
     said = ["published to topic news", "pushed to news/copies", "put into queue inbox", "received mns", "deleted"]
     assert [words for words, row in zip(said, rows, strict=True) if words not in row] == []
     assert found.reasons() == ["arrived"]

@@ -3,8 +3,9 @@
 import pytest
 from selenium.webdriver.common.by import By
 
+from emulator.console.app import THEME_COOKIE
 from tests.console.browser import resize
-from tests.console.walking import eventually, opened, press, speak
+from tests.console.walking import ROOT, eventually, opened, press, speak, texts
 
 GROUPS = ["Run", "Messages", "Flows", "Functions", "Lab"]
 
@@ -12,13 +13,15 @@ GROUPS = ["Run", "Messages", "Flows", "Functions", "Lab"]
 @pytest.fixture
 def sized(console):
     """Gives the page a width, and takes it back."""
-    yield lambda width: resize(console, width, 900)
+    yield lambda width, theme="": resize(console, width, 900, theme)
+    resize(console, 1280, 900)
     console.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def words(console, selector):
-    """The texts of all elements."""
-    return [each.text for each in console.find_elements(By.CSS_SELECTOR, selector)]
+def unchosen(console, localyun):
+    """Forget which theme was chosen."""
+    cookie = {"name": THEME_COOKIE, "url": f"{localyun.endpoint}{ROOT}/", "path": ROOT}
+    console.execute_cdp_cmd("Network.deleteCookies", cookie)
 
 
 @pytest.mark.parametrize(
@@ -44,9 +47,9 @@ def test_each_page_stands_in_one_of_five_groups(console, localyun, page, group, 
 
     opened(console, localyun, page)
 
-    assert words(console, "nav .groups a") == GROUPS
-    assert words(console, "nav .groups a[aria-current]") == [group]
-    assert words(console, "nav .pages a[aria-current=page]") == [place]
+    assert texts(console, "nav .groups a") == GROUPS
+    assert texts(console, "nav .groups a[aria-current]") == [group]
+    assert texts(console, "nav .pages a[aria-current=page]") == [place]
 
 
 def test_language_and_theme_stand_at_the_top_and_are_kept(console, localyun):
@@ -54,14 +57,34 @@ def test_language_and_theme_stand_at_the_top_and_are_kept(console, localyun):
     speak(console, localyun, "en")
     opened(console, localyun, "/queues")
 
-    press(console, "header form.theme button")
+    press(console, "header form.theme.when-light button")
     assert eventually(console, lambda: console.find_element(By.TAG_NAME, "html").get_attribute("data-theme") == "dark")
     press(console, "header form.language button")
-    assert eventually(console, lambda: words(console, "h1") == ["队列"])
-    press(console, "header form.theme button")
+    assert eventually(console, lambda: texts(console, "h1") == ["队列"])
+    press(console, "header form.theme.when-dark button")
     assert eventually(console, lambda: console.find_element(By.TAG_NAME, "html").get_attribute("data-theme") == "light")
 
     assert console.current_url.endswith("/queues")
+
+
+@pytest.mark.parametrize(("scheme", "offered"), [("light", ["Dark"]), ("dark", ["Light"])])
+@pytest.mark.parametrize("chosen", [False, True])
+def test_only_the_other_theme_is_offered(console, localyun, sized, scheme, offered, chosen):
+    """Whether the browser is set to the present one or the reader has chosen it against the browser."""
+    speak(console, localyun, "en")
+    unchosen(console, localyun)
+    other = "light" if scheme == "dark" else "dark"
+    sized(1280, other if chosen else scheme)
+    opened(console, localyun, "/queues")
+    if chosen:
+        press(console, f"header form.theme.when-{other} button")
+        assert eventually(
+            console, lambda: console.find_element(By.TAG_NAME, "html").get_attribute("data-theme") == scheme
+        )
+
+    buttons = console.find_elements(By.CSS_SELECTOR, "header form.theme button")
+    assert [each.text for each in buttons if each.is_displayed()] == offered
+    unchosen(console, localyun)
 
 
 def test_navigation_folds_on_a_telephone(console, localyun, sized):
@@ -70,11 +93,11 @@ def test_navigation_folds_on_a_telephone(console, localyun, sized):
     sized(390)
     opened(console, localyun, "/queues")
     assert console.find_element(By.TAG_NAME, "header").size["height"] < 70
-    assert words(console, "nav .groups a") == [""] * 5
+    assert texts(console, "nav .groups a") == [""] * 5
 
     press(console, "header .fold")
 
-    assert eventually(console, lambda: words(console, "nav .groups a") == GROUPS)
+    assert eventually(console, lambda: texts(console, "nav .groups a") == GROUPS)
     console.find_element(By.LINK_TEXT, "Topics").click()
     assert eventually(console, lambda: console.current_url.endswith("/topics"))
 

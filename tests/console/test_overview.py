@@ -2,7 +2,7 @@
 
 from selenium.webdriver.common.by import By
 
-from tests.console.walking import eventually, opened, press, speak, text
+from tests.console.walking import eventually, opened, press, speak, text, texts
 
 FAILING = "version: v1\ntype: flow\nsteps:\n- {type: fail, name: end, error: Broken}\n"
 WAITING = (
@@ -13,8 +13,8 @@ WAITING = (
 
 def row(console, section, words):
     """The row of a section with these words."""
-    rows = console.find_elements(By.CSS_SELECTOR, f"section[aria-labelledby={section}] tr")
-    return next((each.text for each in rows if words in each.text), "")
+    rows = texts(console, f"section[aria-labelledby={section}] tr")
+    return next((each for each in rows if words in each), "")
 
 
 def test_failures_stand_once_each_with_count_and_reason(console, localyun):

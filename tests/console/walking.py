@@ -31,6 +31,17 @@ def eventually(console, condition, seconds=DEADLINE_S):
     return WebDriverWait(console, seconds, poll_frequency=0.05).until(holds)
 
 
+_TEXTS = """
+return [...document.querySelectorAll(arguments[0])].map(
+  (each) => each.checkVisibility() ? each.innerText.replaceAll("\\t", " ").trim() : "");
+"""
+
+
+def texts(console, selector):
+    """The words of all elements at one moment: a page that follows the emulator may change between two questions."""
+    return console.execute_script(_TEXTS, selector)
+
+
 def text(console):
     """The words of the page."""
     return console.find_element(By.TAG_NAME, "main").text

@@ -395,3 +395,29 @@ def test_signed_digest_is_compared_before_the_function_is_called(site, honest):
 
 def formatted_now():
     return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def test_first_piece_after_an_edit_is_answered(tmp_path):
+    """A client that waits for what comes of its first piece gets it while the emulator still reads edited files."""
+    folder = tmp_path / "functions" / "edited"
+    folder.mkdir(parents=True)
+    program = folder / "bootstrap"
+    program.write_text(SERVER)
+    program.chmod(0o755)
+    settings = {"runtime": "custom.debian12", "triggers": [
+        {"name": "web", "type": "http", "config": {"authType": "anonymous", "methods": ["POST"]}}]}  # fmt: skip
+    (folder / "function.yml").write_text(json.dumps(settings))
+    with Emulator(functions=tmp_path / "functions") as localyun:
+        address = urlsplit(localyun.endpoint)
+        for number in range(5):
+            (folder / f"note{number}.txt").write_text("edited")
+            with socket.create_connection((address.hostname, address.port), timeout=30) as connection:
+                connection.sendall(
+                    b"POST /2023-03-30/proxy/edited/echo HTTP/1.1\r\nHost: localhost\r\n"
+                    b"Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n"
+                )
+                answer = http.client.HTTPResponse(connection, method="POST")
+                answer.begin()
+                assert (answer.status, answer.read(2)) == (200, b"hi")
+                connection.sendall(b"0\r\n\r\n")
+                assert answer.read() == b""

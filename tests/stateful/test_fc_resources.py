@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from emulator.http.message import Headers, Request, Response
 from emulator.kernel.clock import VirtualClock
 from emulator.kernel.errors import ServiceError
-from emulator.kernel.identity import AccountId, Principal, Region
+from emulator.kernel.identity import AccountId, Principal, Region, Tenant
 from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.services.fc.front import FcFront
@@ -69,7 +69,7 @@ class Desk:
             timers=VirtualTimers(clock),
             instances=CodeReader(),
             code_folder=folder / "code",
-            logbook=LogBook(folder / "logs"),
+            logbook=LogBook(folder / "logs", Tenant(ACCOUNT, REGION)),
             account=ACCOUNT,
             region=REGION,
             endpoint=lambda: "http://e",

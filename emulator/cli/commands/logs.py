@@ -34,7 +34,8 @@ def run(arguments: Namespace, settings: Settings) -> int:
     client = connect(settings)
     if arguments.request:
         return _print_trace(arguments, client.admin("GET", "trace", request=arguments.request)["lines"])
-    query = {"lines": str(arguments.lines), "follow": "true" if arguments.follow else "false"}
+    follow = "true" if arguments.follow else "false"
+    query = {"lines": str(arguments.lines), "follow": follow, "region": client.keys.region}
     if arguments.function:
         query["function"] = arguments.function
     if wants_json(arguments):

@@ -44,7 +44,7 @@ def new() -> str:
 def make() -> Response:
     """Make a flow."""
     name = field("name")
-    _call("CreateFlow", name, read(FLOW, RPC, request.form))
+    _call("CreateFlow", name, {"Description": "", **read(FLOW, RPC, request.form)})  # which the API wants to be named
     return done("flows.show", name=name)
 
 

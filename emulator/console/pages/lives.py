@@ -1,6 +1,7 @@
 """Messages: the latest ones with what became of each, what keeps others from being sent, and the life of one."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import islice
 from typing import Any
 from urllib.parse import quote
@@ -14,13 +15,18 @@ from emulator.console.pages.requests import CAUSES
 from emulator.console.view import Row, view
 from emulator.kernel.errors import ServiceError
 from emulator.lab.mocks import Recorded
-from emulator.lab.traces import Effect, belongs, tree
+from emulator.lab.traces import Effect, traces_of, tree
+from emulator.services.mns.admin import message_object
+from emulator.services.mns.queues.message import Message
 from emulator.services.mns.topics.publishing import wants
 
 blueprint = Blueprint("lives", __name__, url_prefix="/messages")
 
 _LOOKED_AT = 1_000
 """So many messages of a queue, and lines of the effect log, are looked through."""
+
+_FORMS_OF = 30
+"""Of so many messages of a queue it is seen how bodies are written in it."""
 
 _SHOWN = 30
 _DELIVERIES = 100
@@ -93,29 +99,38 @@ def _listed(present: "_Present", effects: Sequence[Effect], text: str) -> Iterat
     """Yield the latest messages that were sent or published, newest first, with their first reasons."""
     places = life.places(effects)
     traces = {id: each.trace for each in reversed(effects) for id in life.places([each])}
+    lines: dict[str, list[Effect]] = {}
+    for each in effects:
+        for trace in traces_of(each):
+            lines.setdefault(trace, []).append(each)
     trees: dict[str, tuple[list[Row], list[Effect]]] = {}
-    handled = [each for each in effects if each.fields.get("handled")]
+    handled: dict[str, list[Effect]] = {}
+    for each in effects:
+        for id in each.fields.get("handled") or ():
+            handled.setdefault(id, []).append(each)
     for id in reversed(places):
         if text and text.lower() not in f"{id} {places[id].name}".lower():
             continue
         trace = traces[id]
         if trace not in trees:
-            own = [each for each in effects if belongs(each, trace)]
+            own = lines.get(trace, [])
             trees[trace] = tree(own, trace), own
         found = life.found(trees[trace][0], id)
         if found is None or (found[1] or {}).get("kind") in {"push", "message"}:
             continue  # a copy: it stands in the life of the message that it is one of
-        reasons = present.reasons(*found, [*trees[trace][1], *handled])
+        ids = (node["id"] for node, _ in life.walked(found[0]))
+        reasons = present.reasons(*found, [*trees[trace][1], *(line for each in ids for line in handled.get(each, ()))])
         yield {"id": id, "at": found[0]["at_ms"], "place": places[id], "reasons": reasons[:3]}
 
 
 def _refused() -> list[Row]:
     """Return the latest requests of the message service that were refused: they became no message."""
-    lines = view().call(lambda: list(view().journal.latest("emulator.access")))
-    refused = [each for each in lines if each.get("service") == "mns" and each.get("status") == 403]
+    refused = view().journal.latest(
+        "emulator.access", lambda said: said.get("service") == "mns" and said.get("status") == 403
+    )
     return [
         {"time": each["time"], "operation": each["operation"], "request": each["request"], "sentence": _cause(each)}
-        for each in refused[:_REFUSED]
+        for each in view().call(lambda: list(islice(refused, _REFUSED)))
     ]
 
 
@@ -145,7 +160,7 @@ class _Present:
     """How things stand now, asked of the services once for each queue, subscription and function."""
 
     def __init__(self) -> None:
-        self._queues: dict[str, dict[str, Row]] = {}
+        self._queues: dict[str, _Contents] = {}
         self._delivered: dict[tuple[str, str], dict[str, Row]] = {}
         self.calls: dict[str, list[Recorded]] = {}
         for call in view().call(list, view().bench.calls):
@@ -209,7 +224,7 @@ class _Present:
     def _encoded(self, row: Row, queue: str) -> Iterator[Reason]:
         """Yield that others in the queue have their bodies in another form."""
         own = life.form_of(row["MessageBody"])
-        if any(life.form_of(each["MessageBody"]) != own for each in self._in_queue(queue).values()):
+        if self._in_queue(queue).forms - {own}:
             yield Reason(what="encoding", kind="queue", name=queue, detail=own)
 
     def _of_topic(self, node: Row, topic: str, effects: Sequence[Effect]) -> Iterator[Reason]:
@@ -260,11 +275,10 @@ class _Present:
             None,
         )
 
-    def _in_queue(self, queue: str) -> dict[str, Row]:
-        """Return the messages of a queue by id; none of one that is gone."""
+    def _in_queue(self, queue: str) -> "_Contents":
+        """Return the messages of a queue; none of one that is gone."""
         if queue not in self._queues:
-            listed = _answered("/messages", queue=queue, limit=_LOOKED_AT) if queue else {"messages": []}
-            self._queues[queue] = {each["MessageId"]: each for each in listed["messages"]}
+            self._queues[queue] = _Contents((_asked(_waiting_in, queue) or []) if queue else [])
         return self._queues[queue]
 
     def _deliveries(self, topic: str, subscription: str) -> dict[str, Row]:
@@ -274,6 +288,28 @@ class _Present:
             listed = _answered("/deliveries", topic=topic, subscription=subscription, limit=_DELIVERIES)
             self._delivered[key] = {each["MessageId"]: each for each in reversed(listed["deliveries"])}
         return self._delivered[key]
+
+
+def _waiting_in(queue: str) -> list[Message]:
+    service = view().messages
+    return service.messages.listed(service.find(view().tenant, queue), _LOOKED_AT)
+
+
+class _Contents:
+    """Messages that are in a queue."""
+
+    def __init__(self, messages: Iterable[Message]) -> None:
+        self._messages = {each.message_id: each for each in messages}
+
+    def get(self, id: str) -> Row | None:
+        """Return a message as the admin API shows it, None when it is not there."""
+        message = self._messages.get(id)
+        return None if message is None else message_object(message, view().now())
+
+    @cached_property
+    def forms(self) -> frozenset[str]:
+        """How the bodies of the first messages are written."""
+        return frozenset(life.form_of(each.body) for each in islice(self._messages.values(), _FORMS_OF))
 
 
 def _undelivered(delivery: Row, named: str) -> Reason:

@@ -11,7 +11,7 @@ from werkzeug.wrappers import Response
 
 from emulator.console.activity import is_of_queue
 from emulator.console.lists import Wanted, wanted
-from emulator.console.needs import is_poll, runs
+from emulator.console.needs import OWN, is_poll, runs
 from emulator.console.view import PAGE, Row, done, held, hold, number, view
 from emulator.console.waterfall import waterfall
 from emulator.gateway.journal import Journal
@@ -19,8 +19,6 @@ from emulator.kernel.errors import ServiceError
 from emulator.wire.dates import iso_millis
 
 blueprint = Blueprint("requests", __name__, url_prefix="/requests")
-
-_OWN = frozenset({"console", "admin"})
 
 CAUSES = {
     "clock": "The clock of the client is wrong, or the signed address is too old.",
@@ -92,15 +90,15 @@ def compare(id: str) -> Response:
 def requests_with(journal: Journal, text: str) -> Iterator[Row]:
     """Yield the latest requests of clients that have *text* in them, newest first."""
     failed = failed_calls(journal)
-    for line in journal.latest("emulator.access"):
-        if line.get("service") not in _OWN and text.lower() in json.dumps(line, default=str).lower():
+    for line in journal.latest("emulator.access", lambda said: said.get("service") not in OWN):
+        if text.lower() in json.dumps(line, default=str).lower():
             yield request_row(line, failed)
 
 
 def failed_calls(journal: Journal) -> frozenset[str]:
     """Return the requests that were answered with 200 though the function has failed: its answer says so."""
-    lines = journal.latest("emulator.services.fc.invoke.invoking")
-    return frozenset(str(line.get("request")) for line in lines if line.get("result") == "failed")
+    lines = journal.latest("emulator.services.fc.invoke.invoking", lambda said: said.get("result") == "failed")
+    return frozenset(str(line.get("request")) for line in lines)
 
 
 def request_row(line: Row, failed: Container[str]) -> Row:

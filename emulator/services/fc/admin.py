@@ -102,12 +102,12 @@ class FunctionAdmin:
         """
         logbook = self._functions.logbook
         if not function:
-            return logbook.read_all(lines, follow=follow)
+            return logbook.read_all(self._tenant, lines, follow=follow)
         service, _, name = function.rpartition("/")
         exists = self._functions.store.function(self._tenant, service, name) is not None
-        if not exists and (service, name) not in logbook.names():
+        if not exists and (service, name) not in logbook.names(self._tenant):
             raise function_not_found(name, service)
-        return logbook.read(service, name, lines, follow=follow)
+        return logbook.read(self._tenant, service, name, lines, follow=follow)
 
     def code_download(self, token: str) -> Download | None:
         """Return the package a GetFunctionCode answer pointed to, None when the token is unknown or has expired."""
@@ -327,13 +327,15 @@ def code(admin: FunctionAdmin, call: OperationRequest) -> Response | None:
     argument("function", about="``service/function`` or ``function``; empty for all functions.", default=""),
     argument("lines", COUNT, "How many of the last lines to return.", default=100),
     argument("follow", FLAG, "Go on with new lines as they come.", default=False),
+    _REGION,
 )
 def logs(admin: FunctionAdmin, call: OperationRequest) -> Response:
     """The last lines of a function's log; with ``follow`` new lines as they arrive.
 
     Raises: FunctionNotFound.
     """
-    return Response(200, admin.logs(**call.arguments), [("Content-Type", "text/plain; charset=utf-8")])
+    there, arguments = _there(admin, call)
+    return Response(200, there.logs(**arguments), [("Content-Type", "text/plain; charset=utf-8")])
 
 
 @operation("triggers", "GET /triggers", _REGION)
@@ -425,7 +427,7 @@ def debug(admin: FunctionAdmin, call: OperationRequest) -> Response:
 def _there(admin: FunctionAdmin, call: OperationRequest) -> tuple[FunctionAdmin, dict[str, Any]]:
     """Return what serves the region that was asked for, and the other arguments."""
     arguments = dict(call.arguments)
-    return admin.of_region(arguments.pop("region")), arguments
+    return admin.of_region(arguments.pop("region") or call.region), arguments
 
 
 async def _lines(steps: AsyncIterator[dict[str, Any]]) -> AsyncIterator[bytes]:

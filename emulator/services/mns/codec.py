@@ -15,7 +15,7 @@ from emulator.http.message import Request, Response
 from emulator.kernel.errors import ServiceError
 from emulator.services.mns.errors import MnsError, SchemaViolation
 from emulator.wire.request import OperationRequest
-from emulator.wire.schema.kinds import Shape
+from emulator.wire.schema.kinds import OneOf, Shape
 from emulator.wire.schema.texts import Texts, show
 from emulator.wire.xml import Element, MalformedXml, escape, parse
 
@@ -88,7 +88,7 @@ def read_query_int(text: str, name: str) -> int:
         raise MnsError("InvalidArgument", f"The value of {name} should be a number.") from None
 
 
-def unknown_word(name: str) -> MnsError:
+def unknown_word(name: str, _: OneOf) -> MnsError:
     """Return the error for a text that is none of an enumeration's."""
     return MnsError("InvalidArgument", f"The value of {name} is invalid.")
 

@@ -180,7 +180,7 @@ def _wrong(name: str) -> RamError:
 
 
 PARAMETERS = Texts(
-    "rpc", _digits, _switch, _wrong, _wrong,
+    "rpc", _digits, _switch, _wrong, lambda name, kind: _wrong(name),
     out_of_range=lambda name, kind: _wrong(name), too_long=lambda name: RamError("Length", name=name),
 )  # fmt: skip
 """How parameters write the attributes of roles."""

@@ -105,7 +105,7 @@ def _wrong(name: str) -> WorkflowError:
 
 
 PARAMETERS = Texts(
-    "rpc", _number, _switch, _wrong, _wrong,
+    "rpc", _number, _switch, _wrong, lambda name, kind: invalid(f"{name} must be {' or '.join(kind.choices)}."),
     out_of_range=lambda name, kind: invalid(f"{name} must be a whole number from {kind.low} to {kind.high}."),
 )  # fmt: skip
 """How parameters write the attributes of flows and schedules."""
@@ -128,8 +128,6 @@ def changed_settings(shape: Shape, call: OperationRequest, present: T) -> T:
 def parse_new_settings(call: OperationRequest) -> FlowSettings:
     """Return the settings of a flow to be made."""
     settings: FlowSettings = new_settings(FLOW, call)
-    if settings.execution_mode not in {"", "Standard", "Express"}:
-        raise invalid("ExecutionMode must be Standard or Express.")
     return _checked(settings)
 
 
@@ -139,8 +137,6 @@ def parse_changed_settings(call: OperationRequest, present: FlowSettings) -> Flo
 
 
 def _checked(settings: FlowSettings) -> FlowSettings:
-    if settings.type not in {"FDL", "DEFAULT"}:  # the Terraform provider offers DEFAULT for the same thing
-        raise invalid("Type must be FDL.")
     if not settings.environment:
         return settings
     try:

@@ -9,7 +9,7 @@ from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
 from emulator.services.workflow.errors import invalid
 from emulator.services.workflow.limits import NAME_MAX
-from emulator.wire.schema.kinds import FLAG, JSON_TEXT, Field, Shape
+from emulator.wire.schema.kinds import FLAG, JSON_TEXT, Field, OneOf, Shape
 
 FlowId = NewType("FlowId", int)
 """Different for a later flow of the same name."""
@@ -76,8 +76,9 @@ FLOW = Shape(
     (
         Field("Description", "description", source="CreateFlow", help=("description", "描述")),
         Field(
-            "Type", "type", required=True, source="CreateFlow",
-            help=("the language: FDL or StateMachine", "流程语言：FDL 或 StateMachine"),
+            "Type", "type", OneOf(("FDL", "DEFAULT")), required=True,
+            source="CreateFlow; DEFAULT: Terraform provider, alicloud_fnf_flow",
+            help=("FDL for both languages, which the definition tells apart", "两种流程语言都用 FDL，由流程定义区分"),
         ),
         Field(
             "RoleArn", "role_arn", source="CreateFlow",
@@ -85,7 +86,7 @@ FLOW = Shape(
         ),
         Field("ExternalStorageLocation", "storage_location", only=("rpc", "reply"), fixed=True, source="CreateFlow"),
         Field(
-            "ExecutionMode", "execution_mode", fixed=True, source="CreateFlow",
+            "ExecutionMode", "execution_mode", OneOf(("Standard", "Express")), fixed=True, source="CreateFlow",
             help=("Standard, or Express for short, synchronous executions", "Standard，或 Express：短时的同步执行"),
         ),
         Field(
@@ -222,6 +223,16 @@ class ExecutionFilter:
     name_prefix: str = ""
     qualifier: str = ""
     map_run: int | None = None
+
+
+class FoundExecution(NamedTuple):
+    """An execution that a search has found, with how it failed, if it did."""
+
+    id: ExecutionId
+    flow: str
+    name: str
+    error: str
+    cause: str
 
 
 @frozen

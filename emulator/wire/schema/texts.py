@@ -42,7 +42,7 @@ class Texts(Notation[Reader]):
         number: Reader,
         switch: Reader,
         invalid: Callable[[str], Exception],
-        unknown: Callable[[str], Exception],
+        unknown: Callable[[str, OneOf], Exception],
         *,
         blank_is_absent: bool = True,
         out_of_range: Callable[[str, Whole], Exception] | None = None,
@@ -150,7 +150,7 @@ class Texts(Notation[Reader]):
             if not word:
                 return ABSENT
             if word not in kind.choices:
-                raise self._unknown_word(name)
+                raise self._unknown_word(name, kind)
             return word if kind.members is None else kind.members(word)
 
         return read

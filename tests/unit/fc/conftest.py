@@ -172,7 +172,7 @@ class Site:
         self.receivers = Receivers()
         self.database = database or Database(None)
         migrate(self.database, [SCHEMA])
-        self.logbook = LogBook(folder / "logs")
+        self.logbook = LogBook(folder / "logs", self.tenant)
         self.fc = FunctionCompute(
             database=self.database,
             clock=self.clock,

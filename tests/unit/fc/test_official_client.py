@@ -17,7 +17,7 @@ from emulator.gateway.server import Server
 from emulator.http.message import Request, Respond, Response
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.errors import AuthFailure, ServiceError
-from emulator.kernel.identity import AccountId, Region
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import RandomIds
 from emulator.kernel.timers import LoopTimers
 from emulator.services.fc.front import FcFront
@@ -125,7 +125,7 @@ class Running:
         clock, ids = SystemClock(), RandomIds()
         database = Database(self._folder / "state.db")
         migrate(database, [SCHEMA])
-        logbook = LogBook(self._folder / "logs")
+        logbook = LogBook(self._folder / "logs", Tenant(ACCOUNT, REGION))
         timers = LoopTimers(clock, self._loop)
         pool = InstancePool(clock, ids, RuntimeSettings(), logbook.on_log)
         self.service = FunctionCompute(

@@ -21,7 +21,7 @@ class RecordingApplication:
     def __init__(self, handler: Handler | None = None, *, admits: Response | int = 1 << 20, early: int = 0) -> None:
         self.handler = handler
         self.admits = admits
-        self.serves_early = early
+        self.serves_early: int | asyncio.Future[None] = early
         self.asked: list[Request] = []
         self.admitted: list[Request] = []
         self.served: list[Request] = []
@@ -31,7 +31,7 @@ class RecordingApplication:
         self.admitted.append(request)
         return self.admits
 
-    def early(self, request: Request) -> int:
+    def early(self, request: Request) -> "int | asyncio.Future[None]":
         self.asked.append(request)
         return self.serves_early
 

@@ -71,6 +71,43 @@ async def test_body_with_a_length_begins_with_its_first_bytes(serving, early):
         assert answer.body == b"early hello"
 
 
+@pytest.mark.parametrize("failure", [None, OSError("cannot be read"), asyncio.CancelledError()])
+async def test_application_that_does_not_know_yet_is_asked_again(serving, early, failure):
+    """A client that waits for an answer to its first piece gets it, without sending more."""
+    async with serving() as site:
+        peer = await site.peer()
+        known = site.application.serves_early = asyncio.get_running_loop().create_future()
+
+        await peer.send(CHUNKED + b"2\r\nhe\r\n")
+        await until(lambda: len(site.application.asked) == 1)
+        assert early == []
+        site.application.serves_early = 1000
+        known.cancel() if isinstance(failure, asyncio.CancelledError) else (
+            known.set_result(None) if failure is None else known.set_exception(failure)
+        )
+        await until(lambda: early == [b"he"])
+        answer = await peer.ask(b"0\r\n\r\n")
+
+        assert answer.body == b"early he"
+        assert len(site.application.asked) == 2
+
+
+async def test_body_that_is_whole_before_that_is_known_is_served_whole(serving, early):
+    """Nobody is asked again, whatever has become known meanwhile."""
+    async with serving() as site:
+        peer = await site.peer()
+        known = site.application.serves_early = asyncio.get_running_loop().create_future()
+
+        await peer.send(CHUNKED + b"2\r\nhe\r\n")
+        await until(lambda: len(site.application.asked) == 1)
+        answer = await peer.ask(b"0\r\n\r\n")
+        known.set_result(None)
+        await site.turns()
+
+        assert answer.body == b"whole he"
+        assert len(site.application.asked) == 1
+
+
 @pytest.mark.parametrize("length", [b"Content-Length: 5\r\n\r\nhello", b"Content-Length: 0\r\n\r\n"])
 async def test_request_that_came_whole_is_not_early(serving, early, length):
     """Nobody is asked: ordinary requests cost what they did."""

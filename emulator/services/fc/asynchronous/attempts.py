@@ -52,6 +52,7 @@ class Attempts:
             http=call.http,
             origin=call.origin,
             attempt=True,
+            version=call.version,
         )
         if (edits := self._edits(lane.service, lane.function)) is not None:
             await edits

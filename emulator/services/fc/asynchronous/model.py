@@ -100,7 +100,8 @@ class AsyncCall:
     task mode. ``call_key`` is the caller's own name for it. ``running_from`` is the start of the first attempt.
     ``http_status``, ``error`` and ``result`` are those of the last attempt; ``destination`` is how its delivery ended.
     ``trace`` is the request it comes from; ``http`` the HTTP request that it serves, whose body is the event.
-    ``origin`` is who queued it: ``async`` for a client and for the destination of another call.
+    ``origin`` is who queued it: ``async`` for a client and for the destination of another call. ``version`` is what the
+    alias of its lane has chosen for it, for all its attempts, empty where there was nothing to choose.
     """
 
     seq: int
@@ -125,6 +126,7 @@ class AsyncCall:
     trace: str = ""
     http: HttpCall | None = None
     origin: Origin = "async"
+    version: str = ""
 
     @property
     def retries(self) -> int:

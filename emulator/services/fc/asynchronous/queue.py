@@ -142,7 +142,7 @@ class AsyncQueue:
         """
         if len(call.event) > limits.ASYNC_PAYLOAD_BYTES:
             raise EntityTooLarge(limit=limits.ASYNC_PAYLOAD_BYTES)
-        self._invoker.check_callable(tenant, call.service, call.function, call.qualifier)
+        version = self._invoker.check_callable(tenant, call)
         known = self._store.by_key(tenant, key) if key else None
         if known is not None:
             return Accepted(known.request_id, known.task_id)
@@ -162,6 +162,7 @@ class AsyncQueue:
                 trace=current_trace() or call.request_id,
                 http=call.http,
                 origin=call.origin,
+                version=version,
             )
         )
         _log.info(

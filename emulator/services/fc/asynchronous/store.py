@@ -25,8 +25,11 @@ from emulator.storage.rows import Rows, RowStore
 from emulator.wire.schema.kinds import ANYTHING, Held
 
 _PLACE = ", ".join(PLACE.columns)
-_NEW = f"{_PLACE}, request_id, task_id, call_key, event, tracing, accepted_at, status, due_at, trace, http, origin"
-_ADD = f"INSERT INTO fc_async_calls ({_NEW}) VALUES ({', '.join('?' * 16)})"  # noqa: S608 - constants
+_NEW = ", ".join((
+    _PLACE, "request_id", "task_id", "call_key", "event", "tracing", "accepted_at", "status", "due_at", "trace",
+    "http", "origin", "version",
+))  # fmt: skip
+_ADD = f"INSERT INTO fc_async_calls ({_NEW}) VALUES ({', '.join('?' * 17)})"  # noqa: S608 - constants
 _HTTP_FIELDS = ("method", "path", "request_uri", "base_path", "client_ip", "host", "headers")
 _OF_FUNCTION = "account = ? AND region = ? AND service = ? AND function = ?"
 _OF_LANE = f"{_OF_FUNCTION} AND qualifier = ?"
@@ -104,7 +107,7 @@ class AsyncStore(RowStore):
             (
                 *PLACE.write(call.lane), call.request_id, call.task_id, call.call_key, call.event,
                 json.dumps(dict(call.tracing)), call.accepted_at, call.status.value, call.due_at, call.trace,
-                _http_text(call.http), call.origin,
+                _http_text(call.http), call.origin, call.version,
             ),
         )  # fmt: skip
         return replace(call, seq=cursor.lastrowid or 0)

@@ -208,12 +208,18 @@ class Resolver:
         """(service, function) of folders that cannot be functions -> why."""
 
     def number(
-        self, tenant: Tenant, scope: Scope, qualifier: str | None, draw: float = 1.0, request: Request | None = None
+        self,
+        tenant: Tenant,
+        scope: Scope,
+        qualifier: str | None,
+        draw: float = 1.0,
+        request: Request | None = None,
+        chosen: str = "",
     ) -> int:
         """Return the version number *qualifier* means, 0 for the head.
 
         An alias with an additional version is decided by *draw* or *request*; 1 gives its main version, as reads
-        need it.
+        need it. What it has *chosen* before holds for as long as it leads there.
 
         Raises: AliasNotFound. Whether there is such a version is not checked.
         """
@@ -224,7 +230,8 @@ class Resolver:
         alias = self._store.alias(tenant, scope, qualifier)
         if alias is None:
             raise FcError("AliasNotFound", alias=qualifier, owner=scope)
-        chosen = pick(alias, draw, request)
+        if chosen != alias.version_id and chosen not in alias.weights:
+            chosen = pick(alias, draw, request)
         return 0 if chosen == LATEST else int(chosen)
 
     def version(self, tenant: Tenant, scope: Scope, number: int) -> Version:
@@ -252,15 +259,16 @@ class Resolver:
         qualifier: str | None,
         draw: float,
         request: Request | None = None,
+        chosen: str = "",
     ) -> Target:
-        """Return what a call runs.
+        """Return what a call runs; *draw*, *request* and *chosen* as in `number`.
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument.
         """
         if self._seen != self._store.generation:
             self._targets.clear()
             self._seen = self._store.generation
-        number = 0 if not qualifier else self.number(tenant, scope_of(service, name), qualifier, draw, request)
+        number = 0 if not qualifier else self.number(tenant, scope_of(service, name), qualifier, draw, request, chosen)
         key = (tenant, service, name, number)
         target = self._targets.get(key)
         if target is None:

@@ -53,7 +53,8 @@ class FunctionCall:
 
     ``service`` is empty for a 3.0 function; ``tracing``, ``http``, ``stream`` and ``body`` as in `Invocation`.
     ``request`` is the one it comes with, for aliases that route by content. ``origin`` is who calls; ``attempt`` marks
-    one of the queue of asynchronous calls. ``session`` as in `Arrival.drawn`.
+    one of the queue of asynchronous calls. ``session`` as in `Arrival.drawn`. ``version`` is what its alias has chosen
+    for it already, empty while that is open.
     """
 
     service: str
@@ -71,6 +72,7 @@ class FunctionCall:
     attempt: bool = False
     body: RequestPieces | None = None
     session: tuple[str, str] | None = None
+    version: str = ""
 
     @property
     def subject(self) -> Subject:
@@ -159,7 +161,7 @@ class Invoker:
         if len(call.event) > limits.SYNC_PAYLOAD_BYTES:
             raise EntityTooLarge(limit=limits.SYNC_PAYLOAD_BYTES)
         target = self._resolver.target(
-            tenant, call.service, call.function, call.qualifier, self._ids.fraction(), call.request
+            tenant, call.service, call.function, call.qualifier, self._ids.fraction(), call.request, call.version
         )
         if target.affinity is None and (call.service or is_fixed(call.qualifier)):
             return target
@@ -181,15 +183,22 @@ class Invoker:
             return None
         return self._reception.drawn(call.request, target.affinity)
 
-    def check_callable(self, tenant: Tenant, service: str, function: str, qualifier: str | None) -> None:
+    def check_callable(self, tenant: Tenant, call: FunctionCall) -> str:
         """Make sure that there is something to call and that it may be called, now or later.
+
+        Return the version that an alias has chosen for *call*, empty when there was nothing to choose.
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument, InvocationDisabled.
         """
-        if self._mocks(service, function, qualifier):
-            return
-        self._resolver.target(tenant, service, function, qualifier, 1.0)
-        self._admission.check_enabled(tenant, service, function)
+        if self._mocks(call.service, call.function, call.qualifier):
+            return call.version
+        fixed = is_fixed(call.qualifier)
+        draw = 1.0 if fixed or call.version else self._ids.fraction()
+        target = self._resolver.target(
+            tenant, call.service, call.function, call.qualifier, draw, call.request, call.version
+        )
+        self._admission.check_enabled(tenant, call.service, call.function)
+        return "" if fixed else target.version
 
     def is_undisturbed(self, call: FunctionCall) -> bool:
         """Whether *call* goes to its function as it is: no mock answers it, and no schedule is set."""

@@ -3,6 +3,7 @@
 ::
 
     logs/functions/<service>/<function>.log      logs/functions/<function>.log for a function without a service
+    logs/functions/@<account>.<region>/...       the same of other accounts and regions
     ....log.1                                    what came before the last rotation
 
 Everything that touches a file is a job of one thread, in the order it was asked for. A reader that wants the last
@@ -18,7 +19,10 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from io import FileIO
 from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
 
+from emulator.kernel.identity import Tenant
 from emulator.services.fc.model import display_name
 from emulator.services.fc.runtime.model import FunctionImage
 
@@ -111,25 +115,36 @@ FLUSH_S = 0.1
 """How long lines may wait for company on their way to the file."""
 
 
+class _Log(NamedTuple):
+    """Whose log: ``place`` is the folder of the tenant, empty for the installation's own."""
+
+    place: str
+    service: str
+    function: str
+
+
 class LogBook:
     """The function logs below *folder*. The thread starts with the first line written or read.
 
-    *also* gets the same text, after the function's name and the request's id.
+    Those of *home*, the installation's own account and region, stand in the folder itself. *also* gets the same text,
+    after the function's name and the request's id.
     """
 
     def __init__(
         self,
         folder: Path,
+        home: Tenant,
         file_bytes: int = FILE_BYTES,
         pending_bytes: int = PENDING_BYTES,
         also: Callable[[str, str, bytes], None] | None = None,
     ) -> None:
         self._folder = folder
+        self._home = home
         self._also = also
         self._pending_bytes = pending_bytes
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
-        self._buffers: dict[tuple[str, str], bytearray] = {}
+        self._buffers: dict[_Log, bytearray] = {}
         self._flush_soon: asyncio.TimerHandle | None = None
         self._taken = 0  # bytes; counted by the loop only
         self._written = 0  # bytes; counted by the thread only
@@ -138,26 +153,34 @@ class LogBook:
         self._files = LogFiles(file_bytes)
         self._closed = False
 
-    def path(self, service: str, function: str) -> Path:
-        """Return the file of a function's log; the names have been checked by the service."""
-        return (self._folder / service if service else self._folder) / f"{function}.log"
+    def path(self, log: _Log) -> Path:
+        """Return the file of a log; the names have been checked by the service."""
+        return self._folder / log.place / log.service / f"{log.function}.log"
+
+    def _place(self, account: str, region: str) -> str:
+        """Return the folder of a tenant's logs; no service is called like that."""
+        return "" if (account, region) == self._home else f"@{quote(f'{account}.{region}', safe='')}"
 
     def on_log(self, image: FunctionImage, request_id: str, text: bytes) -> None:
         """Receive what an instance wrote; the listener of the instance pool."""
-        self.write(image.service or "", image.function, text)  # the lines carry the request's id themselves
+        log = _Log(self._place(image.account, image.region), image.service or "", image.function)
+        self._write(log, text)  # the lines carry the request's id themselves
         if self._also is not None:
             self._also(image.label, request_id, text)
 
-    def write(self, service: str, function: str, text: bytes) -> None:
+    def write(self, tenant: Tenant, service: str, function: str, text: bytes) -> None:
         """Append *text* (whole lines, or parts of them) to a function's log; on the loop, never waits.
 
         Followers get it at once. The file gets it within a tenth of a second, together with what else comes until
         then: waking the thread for every line would cost the calls more than the lines.
         """
+        self._write(_Log(self._place(*tenant), service, function), text)
+
+    def _write(self, log: _Log, text: bytes) -> None:
         if not text or self._closed:
             return
         for follower in self._followers:
-            follower.offer(service, function, text)
+            follower.offer(log, text)
         if self._taken - self._written + len(text) > self._pending_bytes:
             self._lost += len(text)
             return
@@ -166,37 +189,41 @@ class LogBook:
             text = note.encode() + text
             self._lost = 0
         self._taken += len(text)
-        self._buffers.setdefault((service, function), bytearray()).extend(text)
+        self._buffers.setdefault(log, bytearray()).extend(text)
         if self._flush_soon is None:
             self._flush_soon = asyncio.get_running_loop().call_later(FLUSH_S, self._flush)
 
-    def read(self, service: str, function: str, lines: int, *, follow: bool) -> AsyncIterator[bytes]:
+    def read(self, tenant: Tenant, service: str, function: str, lines: int, *, follow: bool) -> AsyncIterator[bytes]:
         """Yield the last *lines* lines and, with *follow*, what is written from now on until the reader stops."""
-        return self._read((service, function), lines, follow=follow)
+        return self._read(_Log(self._place(*tenant), service, function), lines, follow=follow)
 
-    def read_all(self, lines: int, *, follow: bool) -> AsyncIterator[bytes]:
+    def read_all(self, tenant: Tenant, lines: int, *, follow: bool) -> AsyncIterator[bytes]:
         """Do as `read` for all functions, one after the other; each line is led by ``service/function: ``."""
-        return self._read(None, lines, follow=follow)
+        return self._read(_Log(self._place(*tenant), "", ""), lines, follow=follow)
 
-    async def _read(self, wanted: tuple[str, str] | None, lines: int, *, follow: bool) -> AsyncIterator[bytes]:
+    async def _read(self, wanted: _Log, lines: int, *, follow: bool) -> AsyncIterator[bytes]:
         follower = _Follower(wanted)
         if follow:
             self._followers.add(follower)
         try:
-            for key, tail in await self._ask_tails(wanted, lines):
+            for log, tail in await self._ask_tails(wanted, lines):
                 if tail:
-                    yield tail if wanted else _led(*key, tail)
+                    yield tail if wanted.function else _led(log, tail)
             if follow:
                 async for text in follower.texts():
                     yield text
         finally:
             self._followers.discard(follower)
 
-    def names(self) -> list[tuple[str, str]]:
-        """Return (service, function) of every log there is; service is empty for functions without one."""
-        names = [("", file.stem) for file in self._folder.glob("*.log")]
-        names += [(file.parent.name, file.stem) for file in self._folder.glob("*/*.log")]
-        return sorted(names)
+    def names(self, tenant: Tenant) -> list[tuple[str, str]]:
+        """Return (service, function) of every log of *tenant*; service is empty for functions without one."""
+        return [(log.service, log.function) for log in self._logs(self._place(*tenant))]
+
+    def _logs(self, place: str) -> list[_Log]:
+        folder = self._folder / place
+        logs = [_Log(place, "", file.stem) for file in folder.glob("*.log")]
+        logs += [_Log(place, file.parent.name, file.stem) for file in folder.glob("[!@]*/*.log")]
+        return sorted(logs)
 
     async def clear(self) -> None:
         """Remove every log file."""
@@ -222,7 +249,7 @@ class LogBook:
         buffers, self._buffers = self._buffers, {}
         if not buffers:
             return
-        pieces = [(self.path(*key), bytes(text)) for key, text in buffers.items()]
+        pieces = [(self.path(log), bytes(text)) for log, text in buffers.items()]
 
         def job() -> None:
             for path, text in pieces:
@@ -253,14 +280,14 @@ class LogBook:
                 _log.warning("a function's log could not be written or read: %s", error)
         self._files.close()
 
-    async def _ask_tails(self, wanted: tuple[str, str] | None, lines: int) -> list[tuple[tuple[str, str], bytes]]:
-        tails: list[tuple[tuple[str, str], bytes]] = []
+    async def _ask_tails(self, wanted: _Log, lines: int) -> list[tuple[_Log, bytes]]:
+        tails: list[tuple[_Log, bytes]] = []
 
-        await self._ask(
-            lambda: tails.extend(
-                (key, self._files.tail(self.path(*key), lines)) for key in ([wanted] if wanted else self.names())
-            )
-        )
+        def read() -> None:
+            logs = [wanted] if wanted.function else self._logs(wanted.place)
+            tails.extend((log, self._files.tail(self.path(log), lines)) for log in logs)
+
+        await self._ask(read)
         return tails
 
     async def _ask(self, job: Callable[[], None]) -> None:
@@ -284,33 +311,34 @@ class LogBook:
 
     def _remove_all(self) -> None:
         self._files.close()
-        for file in [*self._folder.glob("*.log*"), *self._folder.glob("*/*.log*")]:
+        for file in self._folder.glob("**/*.log*"):
             file.unlink(missing_ok=True)
 
 
-def _led(service: str, function: str, text: bytes) -> bytes:
-    lead = display_name(service, function).encode() + b": "
+def _led(log: _Log, text: bytes) -> bytes:
+    lead = display_name(log.service, log.function).encode() + b": "
     return b"".join(lead + line + b"\n" for line in text.removesuffix(b"\n").split(b"\n")) if text else b""
 
 
 class _Follower:
-    """A reader that follows new lines of a function, or of all with their names; lives on the loop."""
+    """A reader that follows new lines of a function, or of all of a place with their names; lives on the loop."""
 
-    def __init__(self, wanted: tuple[str, str] | None) -> None:
+    def __init__(self, wanted: _Log) -> None:
         self._wanted = wanted
         self._texts: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._ended = False
 
-    def offer(self, service: str, function: str, text: bytes) -> None:
+    def offer(self, log: _Log, text: bytes) -> None:
         """Hand over *text* when it is from a function this reader wants."""
-        if self._ended or (self._wanted is not None and self._wanted != (service, function)):
+        wanted = self._wanted
+        if self._ended or (wanted != log if wanted.function else wanted.place != log.place):
             return
         if self._texts.qsize() >= FOLLOWER_CHUNKS:
             self._texts.put_nowait(b"[localyun] this reader fell too far behind and is cut off here\n")
             self.end()
             return
-        if self._wanted is None:
-            text = _led(service, function, text)
+        if not wanted.function:
+            text = _led(log, text)
         self._texts.put_nowait(text)
 
     def end(self) -> None:

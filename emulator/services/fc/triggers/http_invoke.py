@@ -113,7 +113,7 @@ class HttpInvoker:
             call = replace(call, event=event, http=None)
         if no_answer:
             # the caller does not want to wait. Source: web function page of 3.0; the answer is assumed
-            self._enqueue(target.tenant, call, "")
+            self._enqueue(target.tenant, replace(call, version=chosen.version), "")
             return Response(202)
         try:
             invoked = await self._invoker.mocked(call) or await self._invoker.run(target.tenant, call, chosen)

@@ -255,6 +255,14 @@ class QueueStore:
         rows = self._database.read(_FIRST_VISIBLE, (queue_id, priority, sent_after, now, sent_after, limit))
         return [Message._make(row) for row in rows]
 
+    def latest(self, tenant: Tenant, before: int, limit: int) -> list[tuple[int, str, str, str]]:
+        """Return number, queue, id and body of up to *limit* messages of a tenant, newest first, *before* a number."""
+        return self._database.read(
+            "SELECT m.seq, q.name, m.message_id, m.body FROM mns_messages m JOIN mns_queues q ON q.id = m.queue"
+            " WHERE m.seq < ? AND q.account = ? AND q.region = ? ORDER BY m.seq DESC LIMIT ?",
+            (before, *tenant, limit),
+        ).fetchall()
+
     def hidden(self, queue_id: QueueId, priority: int, now: Millis, limit: int) -> list[Message]:
         """Return the messages of a priority that are hidden at *now*, those first that become visible first."""
         rows = self._database.read(

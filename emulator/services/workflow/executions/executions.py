@@ -41,6 +41,7 @@ from emulator.services.workflow.model import (
     ExecutionId,
     ExecutionRecord,
     FlowRecord,
+    FoundExecution,
     HistoryEvent,
     NewExecution,
     Origin,
@@ -58,6 +59,7 @@ PORTION_ROWS = 500
 PAUSE_MS = 20
 
 _TIMER = ("workflow", "retention")
+_ABOVE_ALL_IDS = 2**63 - 1
 
 
 class EndWaiters:
@@ -265,6 +267,15 @@ class Executions:
             raise invalid("NextToken is not one that this operation has returned.")
         rows = self._store.page(flow.id, criteria, start, limit + 1)
         return cut(rows, limit, lambda record: record.name)
+
+    def beginning(self, tenant: Tenant, text: str, limit: int) -> list[FoundExecution]:
+        """Return up to *limit* executions whose names begin with *text*, of all flows, by their names."""
+        return self._store.beginning(tenant, text, limit)
+
+    def with_errors(self, tenant: Tenant, limit: int, marker: str) -> Page[FoundExecution]:
+        """Return executions of all flows that ended with an error, newest first; the marker is the id of the next."""
+        before = int(marker) + 1 if marker else _ABOVE_ALL_IDS
+        return cut(self._store.with_errors(tenant, before, limit + 1), limit, lambda each: str(each.id))
 
     def history(
         self, tenant: Tenant, flow_name: str, name: str, limit: int, start: int, *, whole: bool = True

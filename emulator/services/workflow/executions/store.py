@@ -21,6 +21,7 @@ from emulator.services.workflow.model import (
     ExecutionRecord,
     FlowId,
     FlowRecord,
+    FoundExecution,
     HistoryEvent,
     LiveExecution,
     MapRun,
@@ -40,6 +41,16 @@ _EXECUTIONS = (
     "workflow_executions e JOIN workflow_flows f ON f.id = e.flow JOIN workflow_definitions d ON d.id = e.definition"
 )
 _EXECUTION = f"SELECT {_EXECUTION_COLUMNS} FROM {_EXECUTIONS}"  # noqa: S608 - of the two texts above
+_FOUND = (
+    "SELECT e.id, f.name, e.name, e.error, e.cause FROM workflow_flows f CROSS JOIN workflow_executions e"
+    " ON e.flow = f.id AND e.name >= ? AND e.name < ? WHERE f.world = ? AND f.deleted = 0 AND e.map_run IS NULL"
+    " ORDER BY f.name, e.name LIMIT ?"
+)
+_WITH_ERRORS = (
+    "SELECT e.id, f.name, e.name, e.error, e.cause FROM workflow_executions e JOIN workflow_flows f ON f.id = e.flow"
+    " WHERE e.world = ? AND e.error <> '' AND e.id < ? AND f.deleted = 0 AND e.map_run IS NULL"
+    " ORDER BY e.id DESC LIMIT ?"
+)
 _RUN_COLUMNS = (
     "r.id, r.world, r.name, r.execution, r.token, r.definition, r.items, r.at_once, r.tolerated_count,"
     " r.tolerated_percentage, r.status, r.started_at, r.stopped_at, f.name"
@@ -50,6 +61,7 @@ _RUNS = (
 )
 
 _RESTARTS_KEPT = 1_000
+_ABOVE_ALL_NAMES = "~"  # names have letters, digits, - and _
 
 
 class ExecutionStore:
@@ -108,6 +120,16 @@ class ExecutionStore:
         """Return an execution."""
         row = self._database.read(f"{_EXECUTION} WHERE e.flow = ? AND e.name = ?", (flow, name)).fetchone()
         return None if row is None else _execution(row)
+
+    def beginning(self, tenant: Tenant, text: str, limit: int) -> list[FoundExecution]:
+        """Return up to *limit* executions whose names begin with *text*, of all flows, by their names."""
+        bounds = (text, text + _ABOVE_ALL_NAMES, self._tenants.id_of(tenant), limit)
+        return [FoundExecution(*row) for row in self._database.read(_FOUND, bounds)]
+
+    def with_errors(self, tenant: Tenant, before: int, limit: int) -> list[FoundExecution]:
+        """Return up to *limit* executions that have ended with an error, newest first, with ids below *before*."""
+        rows = self._database.read(_WITH_ERRORS, (self._tenants.id_of(tenant), before, limit))
+        return [FoundExecution(*row) for row in rows]
 
     def page(
         self, flow: FlowId, criteria: ExecutionFilter, start: ExecutionRecord | None, limit: int

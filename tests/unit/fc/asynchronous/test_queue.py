@@ -206,22 +206,59 @@ async def test_configuration_is_that_of_the_qualifier_the_call_names(site):
     assert [run.qualifier for run in site.instances.invocations] == ["live"] * 4
 
 
-async def test_weighted_alias_is_drawn_for_every_attempt(site):
-    """The retries of one call may run different versions."""
+async def alias(site, **fields):
+    """A function with two versions, and an alias between them."""
     await site.make_function()
     await site.v1("POST", "/services/shop/versions", {})
     await site.v1("PUT", "/services/shop/functions/order", {"description": "second"})
     await site.v1("POST", "/services/shop/versions", {})
-    alias = {"aliasName": "live", "versionId": "1", "additionalVersionWeight": {"2": 0.5}}
-    await site.v1("POST", "/services/shop/aliases", alias)
-    draws = iter([0.1, 0.9, 0.2, 0.8])
-    site.ids.fraction = lambda: next(draws)
+    await site.ask("POST", "/2021-04-06/services/shop/aliases", {"aliasName": "live", "versionId": "1", **fields})
     site.answer_calls(FAILED, "UnhandledInvocationError")
+    return "/services/shop.live/functions/order/invocations"
 
-    await call(site, path="/services/shop.live/functions/order/invocations")
+
+async def test_weighted_alias_is_drawn_once_for_all_attempts(site):
+    """The retries of one call run the version of its first attempt, the next call is drawn anew."""
+    path = await alias(site, additionalVersionWeight={"2": 0.5})
+    site.ids.fraction = iter([0.1, *[0.9] * 4, 0.9, *[0.1] * 4]).__next__
+
+    await call(site, path=path)
+    await site.after(60_000)
+    await call(site, path=path)
     await site.after(60_000)
 
-    assert [image.version for image in site.instances.images] == ["2", "1", "2", "1"]
+    assert [image.version for image in site.instances.images] == ["2"] * 4 + ["1"] * 4
+
+
+async def test_attempts_follow_an_alias_that_leads_elsewhere(sites):
+    """A call is not bound to a version that its alias does not know any more; the choice outlives a restart."""
+    site = sites()
+    path = await alias(site, additionalVersionWeight={"2": 0.5})
+    site.ids.fraction = lambda: 0.1
+    await call(site, path=path)
+    await site.fc.close()
+
+    site = sites()
+    site.answer_calls(FAILED, "UnhandledInvocationError")
+    site.ids.fraction = lambda: 0.9
+    await site.fc.start(None)
+    await site.after(1_500)
+    await site.v1("PUT", "/services/shop/aliases/live", {"versionId": "1", "additionalVersionWeight": {}})
+    await site.after(60_000)
+
+    assert [image.version for image in site.instances.images] == ["2", "2", "1", "1"]
+
+
+async def test_alias_that_routes_by_content_sees_the_request_of_a_queued_call(site):
+    """The rules look at what the client has sent, for all attempts."""
+    rules = {"condition": "AND", "policyItems": [{"type": "header", "key": "x-own", "operator": "=", "value": "beta"}]}
+    path = await alias(site, additionalVersionWeight={"2": 0.0}, resolvePolicy="Content", routePolicy=rules)
+
+    await call(site, path=path, X_Own="beta")
+    await call(site, path=path)
+    await site.after(60_000)
+
+    assert sorted(image.version for image in site.instances.images) == ["1"] * 4 + ["2"] * 4
 
 
 async def test_calls_of_one_queue_run_side_by_side_up_to_the_bound(site):

@@ -253,6 +253,33 @@ async def test_third_generation_queues_requests_to_programs_too(site, pack):
     assert first.request_id == second.request_id == answer.headers["x-fc-request-id"]
 
 
+async def test_alias_over_two_runtimes_chooses_once_for_a_queued_request(site, pack):
+    """What runs, in all attempts, gets the request in its own form: a program as it is, a handler as an event."""
+    body = {"functionName": "web", "runtime": "custom.debian10", "handler": "-", "code": pack()}
+    await site.v3("POST", "/functions", body)
+    await site.v3("POST", "/functions/web/versions", {})
+    await site.v3("PUT", "/functions/web", {"runtime": "python3.12", "handler": "index.handler"})
+    await site.v3("POST", "/functions/web/versions", {})
+    alias = {"aliasName": "live", "versionId": "1", "additionalVersionWeight": {"2": 0.5}}
+    await site.v3("POST", "/functions/web/aliases", alias)
+    config = json.dumps({"authType": "anonymous", "methods": ["POST"]})
+    trigger = {"triggerName": "h", "triggerType": "http", "triggerConfig": config, "qualifier": "live"}
+    await site.v3("POST", "/functions/web/triggers", trigger)
+    site.answer_calls(b"{}", "UnhandledInvocationError")
+
+    for first in (0.1, 0.9):
+        draws = iter([first, *[1 - first] * 20])
+        site.ids.fraction = draws.__next__
+        answer = await site.ask("POST", "/2023-03-30/proxy/web.live/", b"work", x_fc_invocation_type="Async")
+        await site.after(60_000)
+        assert answer.status == 202
+
+    images, calls = site.instances.images, site.instances.invocations
+    assert [image.version for image in images] == ["2"] * 4 + ["1"] * 4
+    assert [(each.http is None, b'"body":"work"' in each.event) for each in calls[:4]] == [(True, True)] * 4
+    assert [(each.http is None, each.event) for each in calls[4:]] == [(False, b"work")] * 4
+
+
 async def test_function_has_a_name_of_its_own(site):
     """The function's name, with the service's where several have one; on such a name all paths are the function's."""
     for service in ("shop", "depot"):

@@ -73,9 +73,9 @@ EXAMPLES = {
 }
 SPECIAL = {
     "memorySize": 512, "cpu": 0.5, "diskSize": 512, "gpuMemorySize": 2048, "gpuConfig": {"gpuType": "g"},
-    "environmentVariables": {"A": "b"}, "runtime": "python3.10",
+    "environmentVariables": {"A": "b"}, "runtime": "python3.10", "Type": "DEFAULT",
 }  # fmt: skip
-"""Values of fields that a rule judges as well."""
+"""Values of fields that a rule judges as well, or whose last choice is the default."""
 
 
 def value_of(field):

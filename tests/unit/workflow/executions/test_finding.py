@@ -1,0 +1,54 @@
+"""Executions of all flows are found by the beginnings of their names and by their errors."""
+
+import pytest
+
+from tests.unit.workflow.conftest import WORLD
+
+FAILING = "version: v1\ntype: flow\nsteps:\n  - {type: fail, name: f, error: E, cause: no tea}\n"
+PASSING = "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: p}\n"
+
+
+@pytest.fixture
+async def bench(workflow):
+    """Three flows, of which the last one fails."""
+    async with workflow() as opened:
+        for name, definition in (("a", PASSING), ("b", PASSING), ("c", FAILING)):
+            await opened.flow(definition, name=name)
+        yield opened
+
+
+async def test_names_are_found_by_their_beginning_in_every_flow(bench):
+    """Sorted by flow and name, up to a number; what is deleted is not there."""
+    for flow in "abc":
+        for name in ("tea1", "tea_2", "te-a", "Tea"):
+            await bench.begin(name=name, flow=flow)
+    await bench.settle()
+    await bench.call("DeleteFlow", Name="b")
+    found = bench.service.executions.beginning
+
+    assert [(each.flow, each.name) for each in found(WORLD, "tea", 10)] == [
+        ("a", "tea1"), ("a", "tea_2"), ("c", "tea1"), ("c", "tea_2"),
+    ]  # fmt: skip
+    assert [each.name for each in found(WORLD, "tea", 1)] == ["tea1"]
+    assert found(WORLD, "茶", 10) == []
+
+
+async def test_errors_are_listed_newest_first_without_what_went_well(bench):
+    """Page by page, with error and cause, by an index of their own."""
+    for number in range(5):
+        await bench.begin(name=f"e{number}", flow="c")
+        await bench.begin(name=f"e{number}", flow="a")
+    await bench.settle()
+    listed = bench.service.executions.with_errors
+
+    first = listed(WORLD, 3, "")
+    rest = listed(WORLD, 3, first.next_marker)
+
+    assert [each.name for each in (*first.items, *rest.items)] == ["e4", "e3", "e2", "e1", "e0"]
+    assert {(each.flow, each.error, each.cause) for each in first.items} == {("c", "E", "no tea")}
+    assert rest.next_marker is None
+    plan = bench.database.read(
+        "EXPLAIN QUERY PLAN SELECT e.id FROM workflow_executions e"
+        " WHERE e.world = 1 AND e.error <> '' AND e.id < 9 ORDER BY e.id DESC LIMIT 2"
+    ).fetchall()
+    assert "workflow_executions_with_errors" in str(plan[0])
