@@ -8,6 +8,7 @@ import os
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from copy import copy
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -20,6 +21,7 @@ from emulator.http.message import Headers, Request
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.frozen import replace
 from emulator.kernel.ids import RandomIds
+from emulator.kernel.metering import UNMETERED
 from emulator.keyfile import InstallationKeys
 from emulator.wire.dates import http_date
 
@@ -40,6 +42,12 @@ class Client(Connection):
 
     Every call raises NoEmulator when none answers and, unless it says otherwise, CallRefused for an error.
     """
+
+    def looking(self) -> "Client":
+        """Return a client for looking at what is there, whose requests do not count as usage."""
+        looking = copy(self)
+        looking._always = {UNMETERED: "1"}
+        return looking
 
     def use_working_keys(self) -> None:
         """Go back to the emulator's own keys when it does not accept those that the configuration gives."""

@@ -175,6 +175,8 @@ class Connection:
         self._found_keys = keys
         self._given_over = given_over
         self._state = state
+        self._always: Mapping[str, str] = {}
+        """Headers of every request."""
 
     @property
     def keys(self) -> InstallationKeys:
@@ -292,6 +294,7 @@ class Connection:
             ) from error
         if self._host:
             headers = {"Host": self._host, **headers}
+        headers = {**self._always, **headers}
         try:
             with Transaction(address, method, target, headers, body, timeout_s=timeout_s) as transaction:
                 yield transaction

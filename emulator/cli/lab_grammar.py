@@ -89,7 +89,7 @@ def _add_mock(actions: Commands) -> None:
     calls = command(actions, "calls", "lab:calls", "print the calls that a mock or a function has received")
     calls.add_argument("mock", metavar="ID|[SERVICE/]FUNCTION", help="the mock or function")
     remove = command(actions, "remove", "lab:remove_mock", "remove a mock: calls reach the function again")
-    remove.add_argument("name", metavar="ID", nargs="?", help="the fault (default: all)")
+    remove.add_argument("name", metavar="ID", nargs="?", help="the mock (default: all)")
 
 
 @group("sink", "create addresses that record the requests they receive")
@@ -103,7 +103,7 @@ def _add_sink(actions: Commands) -> None:
     show.add_argument("name", metavar="ID|URL", help="the sink")
     show.add_argument("--full", action="store_true", help="print requests in full, with their headers")
     remove = command(actions, "remove", "lab:remove_sink", "remove a sink")
-    remove.add_argument("name", metavar="ID", nargs="?", help="the fault (default: all)")
+    remove.add_argument("name", metavar="ID", nargs="?", help="the sink (default: all)")
 
 
 @group("checkpoint", "save the whole state under a name, and restore it")

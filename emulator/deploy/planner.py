@@ -5,6 +5,7 @@ When a step fails, everything done before it is undone.
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import assert_never
@@ -340,7 +341,8 @@ class _Work:
         return tuple(left)
 
     def _create(self, step: Step, provider: ResourceProvider, resource: Resource) -> ActualState:
-        actual = provider.create(self._api, resource)
+        with self._under_way(step, provider, resource):
+            actual = provider.create(self._api, resource)
         if actual.made:
             attributes = provider.attributes(actual)
             self._remember(step, lambda: provider.delete(self._api, resource.identity, attributes))
@@ -348,15 +350,19 @@ class _Work:
 
     def _update(self, step: Step, provider: ResourceProvider, resource: Resource, actual: ActualState) -> ActualState:
         saved = provider.saved(self._api, resource, actual)
-        updated = provider.update(self._api, resource, actual)
+        with self._under_way(step, provider, resource, saved, provider.attributes(actual)):
+            updated = provider.update(self._api, resource, actual)
         self._remember(step, lambda: provider.undo_update(self._api, saved, updated))
         return updated
 
     def _replace(self, step: Step, provider: ResourceProvider, resource: Resource, actual: ActualState) -> ActualState:
         saved = provider.saved(self._api, resource, actual)
-        provider.delete(self._api, resource.identity, provider.attributes(actual))
+        attributes = provider.attributes(actual)
+        with self._under_way(step, provider, resource, saved, attributes):
+            provider.delete(self._api, resource.identity, attributes)
         self._remember(step, lambda: provider.create(self._api, saved))
-        made = provider.create(self._api, resource)
+        with self._under_way(step, provider, resource):
+            made = provider.create(self._api, resource)
         self._remember(step, lambda: provider.delete(self._api, resource.identity, provider.attributes(made)))
         return made
 
@@ -367,8 +373,38 @@ class _Work:
         actual = provider.find(self._api, entry.identity, entry.attributes)
         if actual is not None:
             saved = provider.saved(self._api, _as_resource(entry), actual)
-            provider.delete(self._api, entry.identity, entry.attributes)
+            with self._under_way(step, provider, saved, saved, entry.attributes):
+                provider.delete(self._api, entry.identity, entry.attributes)
             self._remember(step, lambda: provider.create(self._api, saved))
+
+    @contextmanager
+    def _under_way(
+        self,
+        step: Step,
+        provider: ResourceProvider,
+        resource: Resource,
+        saved: Resource | None = None,
+        attributes: Mapping[str, str] | None = None,
+    ) -> Iterator[None]:
+        """Around a call: when it is interrupted, whether it was done is looked up, and undone to *saved* or nothing."""
+
+        def back() -> None:
+            there = provider.find(self._api, resource.identity, attributes or {})
+            if saved is None:
+                if there is not None:
+                    provider.delete(self._api, resource.identity, provider.attributes(there))
+            elif there is None:
+                provider.create(self._api, saved)
+            else:
+                provider.undo_update(self._api, saved, there)
+
+        try:
+            yield
+        except Refused:
+            raise
+        except BaseException:
+            self._remember(step, back)
+            raise
 
     def _remember(self, step: Step, back: Callable[[], object]) -> None:
         self._undo.append((described(step), back))

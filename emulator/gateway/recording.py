@@ -40,7 +40,7 @@ class Recording:
         self._use(self._record)
 
     def stop(self) -> list[dict[str, Any]]:
-        """End the recording and return its exchanges in JSON's terms; bodies are base64."""
+        """End the recording and return its exchanges in JSON's terms: bodies in base64, None for streamed responses."""
         self._use(None)
         kept, self._kept = self._kept, []
         return kept
@@ -49,8 +49,8 @@ class Recording:
         if front not in RECORDED:
             return
         http = call.http
-        body = answer.body if isinstance(answer.body, bytes) else b""
-        self._bytes += http.body_size + len(body)
+        body = answer.body if isinstance(answer.body, bytes) else None
+        self._bytes += http.body_size + len(body or b"")
         if len(self._kept) >= MOST_EXCHANGES or self._bytes > MOST_BYTES:
             self.left_out += 1
             return
@@ -63,7 +63,7 @@ class Recording:
                 "body": b64encode(http.body).decode("ascii"),
                 "status": answer.status,
                 "answerHeaders": answer.headers,
-                "answerBody": b64encode(body).decode("ascii"),
+                "answerBody": None if body is None else b64encode(body).decode("ascii"),
             }
         )
 

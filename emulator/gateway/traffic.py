@@ -13,7 +13,7 @@ from emulator.gateway.recording import Record
 from emulator.http.message import Response
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.instrumentation import Busy, Upcoming, Waiting, Watchers
-from emulator.kernel.metering import MESSAGE_UNIT_BYTES
+from emulator.kernel.metering import MESSAGE_UNIT_BYTES, UNMETERED
 from emulator.kernel.metrics import Family, Histogram, Sample
 from emulator.wire.request import Front, OperationRequest
 from emulator.wire.rpc import RpcFront
@@ -76,11 +76,18 @@ class Traffic:
         resource: str = "",
         received: int = 0,
         sent: int = 0,
+        *,
+        metered: bool = True,
     ) -> None:
-        """Count an answer of *sent* bytes to a request of *received*; two microseconds, on every request."""
+        """Count an answer of *sent* bytes to a request of *received*; two microseconds, on every request.
+
+        One that is not *metered* is none of what was carried.
+        """
         known = self._known.get((service, operation)) or self._add(service, operation)
         known[0][status // 100] += 1
         known[1].observe(spent_s)
+        if not metered:
+            return
         carried = known[2].get(resource) or self._add_resource(known[2], resource)
         carried[0] += 1
         if status >= 400:
@@ -152,7 +159,16 @@ class AccessLog:
         path, body = call.path, response.body
         resource = path.get("queue") or path.get("topic") or path.get("bucket") or ""
         size = len(body) if type(body) is bytes else _announced(response)
-        self._traffic.count(service, call.operation, response.status, spent_s, resource, call.http.body_size, size)
+        self._traffic.count(
+            service,
+            call.operation,
+            response.status,
+            spent_s,
+            resource,
+            call.http.body_size,
+            size,
+            metered=UNMETERED not in call.http.headers,
+        )
         if self._record is not None:
             self._record(service, call, response)
         if _log.isEnabledFor(logging.INFO):

@@ -5,7 +5,11 @@ with the process; `emulator.usage.meter` adds what earlier processes have counte
 """
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+UNMETERED: Final = "x-localyun-unmetered"
+"""A header of requests that the cloud would not see: those with which the emulator's own commands look at what is
+there, to plan, to export and to compare."""
 
 
 class Amount(NamedTuple):

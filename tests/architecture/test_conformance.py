@@ -7,6 +7,7 @@ import pytest
 from tests.conformance import contributed
 from tests.conformance.clients import client_of
 from tests.conformance.page import CASES, PAGE, gathered, rendered
+from tests.conformance.served import VARIABLE
 
 
 @pytest.mark.parametrize(
@@ -36,6 +37,20 @@ def test_rows_of_workers_become_cases_in_cells(tmp_path):
     found = gathered(tmp_path, {"fc": {"GetService": {"c": ["tests/b.py::two"]}}})
 
     assert found == {"fc": {"GetService": {"c": ["tests/a.py::one", "tests/b.py::two"]}}}
+
+
+@pytest.mark.starts_programs
+def test_an_emulator_that_is_asked_to_notes_who_called_what(new_emulator, monkeypatch, tmp_path):
+    """The matrix is made of these lines; requests without an operation have one too."""
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "main.requests"))
+    running = new_emulator(None, "--ephemeral").start()
+
+    running.fnf().send("ListFlows")
+    running.stop()
+
+    noted = [json.loads(line) for line in (tmp_path / "main.requests").read_text(encoding="utf-8").splitlines()]
+    rows = {(each["service"], each["operation"], client_of(each["service"], each["agent"])) for each in noted}
+    assert ("fnf", "ListFlows", "Python aliyun-python-sdk-*") in rows
 
 
 def test_page_is_what_the_cases_say():

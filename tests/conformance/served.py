@@ -8,19 +8,19 @@ import os
 import sys
 
 from emulator.cli.main import main
-from emulator.gateway.pipeline import Pipeline
+from emulator.gateway.traffic import AccessLog
 
 VARIABLE = "LOCALYUN_CONFORMANCE"
 """Names the file that lines are added to."""
 
 
 def note_requests(path):
-    """Have the pipeline add a line to *path* for each answer."""
-    write_line = Pipeline._log_line
+    """Have the access log add a line to *path* for each answer."""
+    answered = AccessLog.answered
     target = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
-    def noting(pipeline, front, call, response, started=None):
-        write_line(pipeline, front, call, response, started)
+    def noting(log, front, call, response, started=None):
+        answered(log, front, call, response, started)
         line = {
             "agent": call.http.headers.get("user-agent"),
             "service": front.name if front is not None else "",
@@ -28,7 +28,7 @@ def note_requests(path):
         }
         os.write(target, json.dumps(line).encode() + b"\n")
 
-    Pipeline._log_line = noting
+    AccessLog.answered = noting
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from typing import Final
 
 from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 
 from emulator.cli import pages
 from emulator.cli.assistant.running import Project, name
@@ -24,25 +25,31 @@ Report the shortest order that leads to one which should not be, and the smalles
 def add_resources(server: MCPServer, project: Project) -> None:
     """Add definitions, executions, traces, queues, logs and pages of the documentation."""
 
+    async def read(*words: str, detail: bool = True) -> str:
+        try:
+            return await project.ask(*words, detail=detail)
+        except ToolError as error:  # which the SDK would take for a crash here, and say nothing of it
+            raise ResourceError(str(error)) from error
+
     @server.resource("flow://{flow}", description="A flow with its definition")
     async def flow(flow: str) -> str:
-        return await project.ask("flow", "describe", name(flow, "flow"), detail=True)
+        return await read("flow", "describe", name(flow, "flow"))
 
     @server.resource("execution://{flow}/{execution}", description="The history of an execution")
     async def execution(flow: str, execution: str) -> str:
-        return await project.ask("flow", "history", name(flow, "flow"), name(execution, "execution"), detail=True)
+        return await read("flow", "history", name(flow, "flow"), name(execution, "execution"))
 
     @server.resource("trace://{id}", description="Causes and effects of a request, a message or a call")
     async def trace(id: str) -> str:
-        return await project.ask("trace", name(id, "trace"), detail=True)
+        return await read("trace", name(id, "trace"))
 
     @server.resource("queue://{queue}", description="The attributes of a queue, with the numbers of its messages")
     async def queue(queue: str) -> str:
-        return await project.ask("queue", "attributes", name(queue, "queue"))
+        return await read("queue", "attributes", name(queue, "queue"))
 
     @server.resource("logs://{service}/{function}", description="What a function has printed")
     async def logs(service: str, function: str) -> str:
-        return await project.ask("logs", name(f"{service}/{function}", "function"), detail=True)
+        return await read("logs", name(f"{service}/{function}", "function"))
 
     for page in pages.names():
         _add_page(server, page)
@@ -57,14 +64,14 @@ def _add_page(server: MCPServer, page: str) -> None:
 def add_prompts(server: MCPServer) -> None:
     """Add the three beginnings."""
 
-    @server.prompt(title="Why did this execution fail?")
+    @server.prompt(title="Why did this execution fail?", description="Its cause, and the smallest change that mends it")
     def why_did_it_fail(flow: str, execution: str) -> str:
         return _WHY.format(flow=flow, execution=execution)
 
-    @server.prompt(title="Write a test for this flow")
+    @server.prompt(title="Write a test for this flow", description="For pytest, with mocks, in the emulator's time")
     def write_a_test(flow: str) -> str:
         return _TEST.format(flow=flow)
 
-    @server.prompt(title="Find an order that breaks it")
+    @server.prompt(title="Find an order that breaks it", description="The shortest one that ends as it should not")
     def find_a_breaking_order(flow: str) -> str:
         return _ORDER.format(flow=flow)

@@ -248,17 +248,24 @@ def _add_lab_tools(add: Add, project: Project) -> None:
 
     async def mock(
         action: Literal["add", "list", "remove", "calls"],
-        function: Annotated[str, Field(description="[SERVICE/]FUNCTION; remove takes a mock's id, or all")] = "",
+        function: Annotated[
+            str, Field(description="[SERVICE/]FUNCTION; remove takes a mock's id, all when empty")
+        ] = "",
+        step: Annotated[str, Field(description="instead, for add: a task of a flow, FLOW/STEP")] = "",
+        called: Annotated[
+            str, Field(description="instead, for add: what tasks call, such as MNS:SendMessage or HTTP:Request")
+        ] = "",
         returns: Annotated[list[str], Field(description="JSON results, one call after the other")] = [],  # noqa: B006
         raises: Annotated[str, Field(description="ERROR or ERROR:MESSAGE to fail with, after the results")] = "",
         detail: Detail = False,
     ) -> str:
-        """Answer calls of a function in its place; the function need not exist."""
-        if action == "add" and not (function and (returns or raises)):
-            raise ToolError("mock add takes a function with what it returns or raises")
+        """Answer calls of a function or a task of flows in its place; what is mocked need not exist."""
+        if action == "add" and not ((function or step or called) and (returns or raises)):
+            raise ToolError("mock add takes a function, a step or what is called, with what it returns or raises")
         if action == "calls" and not function:
             raise ToolError("mock calls takes a function, or the id of a mock; action=list shows the mocks")
         options = [f"--returns={each}" for each in returns] + ([f"--raises={raises}"] if raises else [])
+        options += ([f"--step={step}"] if step else []) + ([f"--action={called}"] if called else [])
         words = filter(None, [name(function, "function")])
         arguments = ([] if action == "list" else [*words]) + (options if action == "add" else [])
         return await project.ask("mock", action, *arguments, detail=detail)

@@ -39,10 +39,11 @@ def run(arguments: Namespace, settings: Settings) -> int:
     if arguments.redact:
         return _redact(exchanges, Path(arguments.redact))
     outcomes = list(compared(connected(settings), exchanges))
-    left_out = len(exchanges) - len(outcomes)
-    if not outcomes:
+    lacking = sum(bool(call_of(each).service) and each.request.lacks > 0 for each in exchanges)
+    left_out = len(exchanges) - len(outcomes) - lacking
+    if not outcomes and not lacking:
         raise CommandFailed(_("{file} has no request to a service that compare supports", file=arguments.recording))
-    _tell(arguments, outcomes, left_out)
+    _tell(arguments, outcomes, left_out, lacking)
     return DIFFERENT if any(each.differences for each in outcomes) else SAME
 
 
@@ -72,7 +73,7 @@ def compared(client: Client, exchanges: Iterable[Exchange]) -> Iterator[Outcome]
     counterparts = Counterparts()
     for number, exchange in enumerate(exchanges, 1):
         call = call_of(exchange)
-        if not call.service:
+        if not call.service or exchange.request.lacks:
             continue
         counterparts.learn_account(exchange.host, keys.account_id)
         request = outgoing(_mapped(exchange, counterparts), call.service, key, host, now=clock.now(), nonce=ids.uuid())
@@ -96,7 +97,7 @@ def _mapped(exchange: Exchange, counterparts: Counterparts) -> Exchange:
     )
 
 
-def _tell(arguments: Namespace, outcomes: list[Outcome], left_out: int) -> None:
+def _tell(arguments: Namespace, outcomes: list[Outcome], left_out: int, lacking: int) -> None:
     rows = _summary(outcomes)
     if wants_json(arguments):
         told = [
@@ -105,7 +106,7 @@ def _tell(arguments: Namespace, outcomes: list[Outcome], left_out: int) -> None:
                              for one in each.differences]}
             for each in outcomes
         ]  # fmt: skip
-        say_json({"requests": told, "operations": rows, "leftOut": left_out})
+        say_json({"requests": told, "operations": rows, "leftOut": left_out, "lacking": lacking})
         return
     for each in outcomes:
         if each.differences:
@@ -116,6 +117,8 @@ def _tell(arguments: Namespace, outcomes: list[Outcome], left_out: int) -> None:
     say_table(tuple(map(str.upper, columns)), [[row[name] for name in columns] for row in rows])
     if left_out:
         note(_("{count} requests go to other services and are not compared", count=left_out))
+    if lacking:
+        note(_("{count} requests are not compared: the recording lacks their bodies", count=lacking))
 
 
 def _summary(outcomes: Iterable[Outcome]) -> list[dict[str, Any]]:

@@ -103,7 +103,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     if within and not is_within(path, within):
         raise WrongUsage(_("{path} is outside of {folder}", path=path, folder=within))
     client = connected(settings)
-    api = DeployClient(client)
+    api = DeployClient(client.looking() if arguments.plan else client)
     return _remove(arguments, api, path, within) if arguments.remove else _deploy(arguments, client, api, path, within)
 
 

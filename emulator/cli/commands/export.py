@@ -57,7 +57,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     file = "main.tf" if arguments.format == "terraform" else arguments.format
     _make_room(folder, file, overwrite=arguments.overwrite)
     try:
-        resources = inventory(DeployClient(client), chosen(groups))
+        resources = inventory(DeployClient(client.looking()), chosen(groups))
     except Refused as error:
         raise CommandFailed(_("the emulator's state cannot be read: {error}", error=error)) from error
     content = portable(resources, client.keys.account_id, client.keys.region)
@@ -160,7 +160,7 @@ def diff(arguments: Namespace, settings: Settings) -> int:
     """Show what differs between a file and what runs; the exit code is 4 when anything does."""
     path = file_of(arguments.file)
     client = connected(settings)
-    api = DeployClient(client)
+    api = DeployClient(client.looking())
     keys = client.keys
     try:
         root = whole(text_of(path), Findings())

@@ -8,7 +8,7 @@ from typing import Any
 
 from emulator.cli.client import connected
 from emulator.cli.commands import exec as execute
-from emulator.cli.comparison.recordings import Exchange, Message, write
+from emulator.cli.comparison.recordings import UNKNOWN, Exchange, Message, write
 from emulator.cli.output import CommandFailed, WrongUsage, _, complain, note
 from emulator.config import Settings
 
@@ -45,12 +45,15 @@ def run(arguments: Namespace, settings: Settings) -> int:
 
 
 def _exchange(content: Mapping[str, Any]) -> Exchange:
+    body = content["answerBody"]
     return Exchange(
         method=content["method"],
         url=content["url"],
         request=Message(headers=_pairs(content["headers"]), body=b64decode(content["body"])),
         status=content["status"],
-        answer=Message(headers=_pairs(content["answerHeaders"]), body=b64decode(content["answerBody"])),
+        answer=Message(
+            headers=_pairs(content["answerHeaders"]), body=b64decode(body or ""), lacks=UNKNOWN if body is None else 0
+        ),
         began=content["began"],
     )
 

@@ -90,8 +90,8 @@ def differences(
     if recorded[0] != here[0]:
         yield Difference(kind="status", place="status", recorded=str(recorded[0]), here=str(here[0]))
     yield from _headers(recorded[1], here[1], mapping)
-    theirs, ours = content_of(recorded[1]), content_of(here[1])
-    yield from _values("", theirs, ours, mapping)
+    if not recorded[1].lacks:
+        yield from _values("", content_of(recorded[1]), content_of(here[1]), mapping)
 
 
 def _headers(recorded: Message, here: Message, mapping: Counterparts) -> Iterator[Difference]:

@@ -6,11 +6,14 @@ Source: HTTP Archive 1.2. Bodies that are no text stand in base64, which proxies
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from emulator import __version__
 from emulator.kernel.frozen import frozen
+
+UNKNOWN: Final = -1
+"""A size that is not known. Source: HTTP Archive 1.2."""
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -21,10 +24,11 @@ class NoRecording(ValueError):
 
 @frozen
 class Message:
-    """Headers and body of a request or an answer."""
+    """Headers and body of a request or an answer; ``lacks`` is the size of a body that the recording does not have."""
 
     headers: Pairs
     body: bytes
+    lacks: int = 0
 
     def header(self, name: str) -> str:
         """Return the first value of a header by its lower-case name, "" for none."""
@@ -69,14 +73,21 @@ def read(text: str) -> list[Exchange]:
 
 def _exchange(entry: Mapping[str, Any]) -> Exchange:
     request, response = entry["request"], entry["response"]
+    content = response.get("content") or {}
+    sent, answered = _sent(request.get("postData") or {}), _body(content)
     return Exchange(
         method=str(request["method"]).upper(),
         url=str(request["url"]),
-        request=Message(headers=_pairs(request.get("headers")), body=_sent(request.get("postData") or {})),
+        # browsers leave out bodies that are no text, and say how long they were
+        request=_message(request, sent, max(0, int(request.get("bodySize") or 0))),
         status=int(response.get("status") or 0),
-        answer=Message(headers=_pairs(response.get("headers")), body=_body(response.get("content") or {})),
+        answer=_message(response, answered, int(content.get("size") or 0)),
         began=str(entry.get("startedDateTime") or ""),
     )
+
+
+def _message(content: Mapping[str, Any], body: bytes, size: int) -> Message:
+    return Message(headers=_pairs(content.get("headers")), body=body, lacks=0 if body else size)
 
 
 def _pairs(headers: Iterable[Mapping[str, Any]] | None) -> Pairs:
@@ -118,7 +129,7 @@ def _entry(each: Exchange) -> dict[str, Any]:
         "headers": _named(each.request.headers),
         "queryString": [],
         "headersSize": -1,
-        "bodySize": len(each.request.body),
+        "bodySize": each.request.lacks or len(each.request.body),
     }
     if each.request.body:
         request["postData"] = {"mimeType": each.request.header("content-type"), **_text(each.request.body)}
@@ -133,7 +144,7 @@ def _entry(each: Exchange) -> dict[str, Any]:
             "cookies": [],
             "headers": _named(each.answer.headers),
             "content": {
-                "size": len(each.answer.body),
+                "size": each.answer.lacks or len(each.answer.body),
                 "mimeType": each.answer.header("content-type"),
                 **_text(each.answer.body),
             },

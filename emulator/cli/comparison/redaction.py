@@ -107,7 +107,7 @@ class Redaction:
             body = urlencode(kept, quote_via=quote).encode()
         else:
             body = self._body(message)
-        return Message(headers=headers, body=body)
+        return Message(headers=headers, body=body, lacks=message.lacks)
 
     def _body(self, message: Message) -> bytes:
         content = content_of(message)

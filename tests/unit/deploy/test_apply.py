@@ -202,6 +202,34 @@ def test_interruption_is_undone_too():
     assert shelf.content == {}
 
 
+@pytest.mark.parametrize("is_done", [True, False])
+@pytest.mark.parametrize("fixed", [1, 2])  # with 2 the first that is made and deleted is a replacement
+@pytest.mark.parametrize("action", ["create", "update", "delete"])
+def test_call_that_is_interrupted_is_undone_whether_or_not_it_was_done(action, fixed, is_done):
+    """Ctrl-C can come after the request and before its answer."""
+    shelf = Shelf()
+    _, record = deploy(shelf, a_file(kept={}, changed={"size": 1}, gone={"size": 2}, whole={"fixed": 1}))
+    before = dict(shelf.content)
+
+    def interrupt(name):
+        original = getattr(shelf, name)
+
+        def interrupted(*arguments):
+            setattr(shelf, name, original)
+            if is_done:
+                original(*arguments)
+            raise KeyboardInterrupt
+
+        setattr(shelf, name, interrupted)
+
+    steps = plan(None, {"thing": shelf}, a_file(kept={}, changed={"size": 3}, whole={"fixed": fixed}, new={}), record)
+    interrupt(action)
+    with pytest.raises(KeyboardInterrupt):
+        apply(None, {"thing": shelf}, steps, lambda step: None)
+
+    assert shelf.content == before
+
+
 def test_interrupted_deployment_owns_what_it_was_about_to_make():
     """The note written before applying makes a later deployment remove what was made, whether or not it knew."""
     shelf = Shelf(b={})

@@ -23,7 +23,7 @@ from emulator.services.workflow.rehearsal.answers import Mocks, give, is_reporte
 from emulator.services.workflow.rehearsal.cases import BEGINNING, actual_of, facts_of
 from emulator.services.workflow.rehearsal.coverage import Coverage, Item, Tracer
 from emulator.services.workflow.rehearsal.drive import Drive, run
-from emulator.services.workflow.rehearsal.replies import REPLIES
+from emulator.services.workflow.rehearsal.replies import REPLIES, possible
 from emulator.wire.answers import Script, action_key, read_script
 
 TRIES: Final = 2000
@@ -157,7 +157,7 @@ class _Search:
         return trial, came
 
     def _answers(self, task: Task, number: int) -> list[dict[str, Any]]:
-        good = {"return": self._object()}
+        good = {"return": possible(task, self._object())}
         kind = self._draw.below(8) if number else 0
         named = [rule.errors for rule in task.retry] + [rule.errors for rule in task.catch]
         errors = [error for names in named for error in names]
@@ -167,7 +167,7 @@ class _Search:
             return [self._error(task, errors)] if kind == 5 else [self._error(task, errors), good]
         if kind == 4:
             return [self._error(task, ["FnF.ALL"])]
-        return [good, {"return": self._object()}] if kind >= 2 else [good]
+        return [good, {"return": possible(task, self._object())}] if kind >= 2 else [good]
 
     def _error(self, task: Task, errors: list[str]) -> dict[str, Any]:
         name = self._draw.of(errors)

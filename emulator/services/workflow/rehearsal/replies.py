@@ -57,20 +57,45 @@ def doubts_of_task(task: Task, script: Script) -> Iterator[str]:
 
 
 def doubts_of_action(action: str, script: Script) -> Iterator[str]:
-    """Yield why answers are none that an *action* gives to any task."""
+    """Yield why answers are none that an *action* gives to any task.
+
+    Every action has tasks that wait for a callback. A map with no member of the reply, or what is nearly one, is taken
+    for what a callback reports.
+    """
     known = REPLIES.get(action_key(action))
     if known is not None:
-        yield from dict.fromkeys(doubt for answer in script.answers for doubt in _of_reply(action, known, answer))
+        answers = [each for each in script.answers if not _may_be_reported(known, each)]
+        yield from dict.fromkeys(doubt for answer in answers for doubt in _of_reply(action, known, answer))
+
+
+def _may_be_reported(known: Reply, answer: Answer) -> bool:
+    value = answer.value
+    return isinstance(value, dict) and not any(get_close_matches(name, list(known.members), 1) for name in value)
+
+
+def possible(task: Task, reply: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of *reply* that *task* can get; all where its integration is not known."""
+    known = _reply_of(task)
+    if known is None:
+        return dict(reply)
+    return {name: value for name, value in reply.items() if name in known.members and _fits(value, known.members[name])}
+
+
+def _reply_of(task: Task) -> Reply | None:
+    """Return what the integration of *task* replies; None where that is not known, or a callback's result."""
+    action = action_key(task.resource.action)
+    known = None if is_reported(task) else REPLIES.get(action)
+    if known is not None and action == "fnf:StartExecution":
+        return known._replace(members=dict.fromkeys(task.child_reply(dict(_EXECUTION), ""), _TEXT))
+    return known
 
 
 def _of_task(task: Task, answer: Answer) -> Iterator[str]:
-    action = task.resource.action
+    action, known = task.resource.action, _reply_of(task)
     if answer.never or answer.failed:
-        known = REPLIES.get(action_key(action))
-        if answer.failed and known is not None and not is_reported(task):
+        if answer.failed and known is not None:
             yield from _of_error(action, known, answer)
         return
-    known = REPLIES.get(action_key(action))
     if is_reported(task):
         if not _is_map(answer.value):
             yield f"what is reported of the task {task.name} is a map"
@@ -78,9 +103,6 @@ def _of_task(task: Task, answer: Answer) -> Iterator[str]:
         if action == "FC:InvokeFunction" and not task.answers_in_full and not _is_map(answer.value):
             yield f"the task {task.name} takes no other result of a function than a map"
     else:
-        if action_key(action) == "fnf:StartExecution":
-            members = dict.fromkeys(task.child_reply(dict(_EXECUTION), ""), _TEXT)
-            known = known._replace(members=members)
         yield from _of_reply(action, known, answer)
 
 
@@ -96,9 +118,12 @@ def _of_reply(action: str, known: Reply, answer: Answer) -> Iterator[str]:
             if name not in known.members:
                 yield f"{action} returns no member {name!r}; {_near(name, known.members)}"
                 continue
-            kind, called = known.members[name]
-            if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-                yield f"{name} of what {action} returns is {called}"
+            if not _fits(value, known.members[name]):
+                yield f"{name} of what {action} returns is {known.members[name][1]}"
+
+
+def _fits(value: Any, kind: Kind) -> bool:
+    return isinstance(value, kind[0]) and not (kind is _WHOLE and isinstance(value, bool))
 
 
 def _of_error(action: str, known: Reply, answer: Answer) -> Iterator[str]:

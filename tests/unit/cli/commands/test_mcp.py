@@ -19,6 +19,7 @@ import anyio
 import httpx2
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
 
 from tests.unit.cli.commands.assistants import FLOW, over_stdio, refused, said
 from tests.waiting import until
@@ -108,6 +109,16 @@ async def test_an_assistant_deploys_fails_reads_mends_tests_and_explores(project
         await said(client, "settle")
         tree = await said(client, "flow_show", flow="order", execution="second")
         assert "later" in tree
+        with pytest.raises(MCPError, match=r"Flow ordr does not exist\. There are: order"):
+            await client.read_resource("flow://ordr")
+        await said(client, "mock", action="remove")
+        await said(client, "mock", action="add", step="order/pay", returns=['{"paid": 1}'])
+        assert "order/pay" in await said(client, "mock", action="list")
+        await said(client, "mock", action="remove")
+        assert "mock-" not in await said(client, "mock", action="list")
+        await said(client, "mock", action="add", called="MNS:SendMessage", returns=['{"MessageId": "1"}'])
+        assert "MNS:SendMessage" in await said(client, "mock", action="list")
+        await said(client, "mock", action="add", function="shop/pay", raises="CardRefused: no money")
         history = (await client.read_resource("execution://order/second")).contents[0].text
         assert "later" in history
 

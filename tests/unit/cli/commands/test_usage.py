@@ -46,6 +46,28 @@ def test_usage_is_counted_and_narrowed_down_to_an_execution(served):
     assert items(served, "--execution", "order/first") == {"fnf.transitions": 3}
 
 
+TEMPLATE = """ROSTemplateFormatVersion: '2015-09-01'
+Resources:
+  Orders:
+    Type: ALIYUN::MNS::Queue
+    Properties: {QueueName: orders}
+"""
+
+
+def test_looking_at_what_is_there_uses_nothing(program):
+    """Plans, exports and comparisons read everything, buckets too; the cloud would not be asked."""
+    (program.folder / "template.yml").write_text(TEMPLATE, encoding="utf-8")
+    program.start()
+    assert program.run("deploy").returncode == 0
+    before = items(program)
+
+    for words in (("deploy", "--plan"), ("export", "--output", "out"), ("diff",)):
+        assert program.run(*words).returncode == 0
+
+    assert items(program) == before
+    assert not any(item.startswith("oss.") for item in before)
+
+
 CALLS = """version: v1
 type: flow
 steps:

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from emulator.cli.comparison.answers import Counterparts, differences
-from emulator.cli.comparison.recordings import Message, NoRecording, read
+from emulator.cli.comparison.recordings import Message, NoRecording, read, write
+from emulator.kernel.frozen import replace
 
 
 def answer(body, *headers):
@@ -67,11 +68,37 @@ def test_values_of_an_installation_are_mapped_for_later_requests():
     assert told(answer({"name": "of theirs=="}), answer({"name": "of ours/+"}), mapping) == []
 
 
+def test_a_body_that_the_recording_lacks_is_not_compared():
+    """Status and headers are: a streamed response was not recorded, a browser kept its size only."""
+    lacking = Message(headers=(("Content-Type", "application/json"), ("X-Fc-Error-Type", "E")), body=b"", lacks=-1)
+
+    assert told(lacking, answer({"a": 1})) == [("header", "x-fc-error-type")]
+    assert told(replace(lacking, lacks=0), answer({"a": 1})) != [("header", "x-fc-error-type")]
+
+
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"log": {"entries": [{}]}}', '{"log": {"entries": 1}}'])
 def test_other_files_are_no_recordings(text):
     """A browser's other exports, say."""
     with pytest.raises(NoRecording):
         read(text)
+
+
+@pytest.mark.parametrize(
+    ("request_size", "answer_size", "lacks"),
+    [(0, 0, (0, 0)), (-1, 0, (0, 0)), (21, 0, (21, 0)), (0, 9, (0, 9)), (0, -1, (0, -1))],
+)
+def test_bodies_that_browsers_leave_out_are_known_by_their_sizes(request_size, answer_size, lacks):
+    """Chromium writes a body that is no text as an empty one; what is written again stays so."""
+    entry = {
+        "request": {"method": "POST", "url": "https://h/", "bodySize": request_size, "postData": {"text": ""}},
+        "response": {"status": 200, "content": {"size": answer_size}},
+    }
+
+    (exchange,) = read(json.dumps({"log": {"entries": [entry]}}))
+    (again,) = read(write([exchange]))
+
+    assert (exchange.request.lacks, exchange.answer.lacks) == lacks
+    assert (again.request.lacks, again.answer.lacks) == lacks
 
 
 def test_bodies_of_browsers_and_proxies_are_read():

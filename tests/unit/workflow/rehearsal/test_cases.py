@@ -10,6 +10,8 @@ from emulator.services.workflow.rehearsal.cases import read_suite, run_case
 from emulator.services.workflow.rehearsal.coverage import Coverage, Item
 from emulator.services.workflow.rehearsal.documents import CaseError
 from emulator.services.workflow.rehearsal.proposals import propose
+from emulator.services.workflow.rehearsal.replies import doubts_of_action
+from emulator.wire.answers import read_script
 
 ORDER = """
 version: v1
@@ -312,3 +314,55 @@ def test_proposed_cases_take_everything_and_pass(suite, tmp_path):
     assert missing == []
     assert [each.reasons for each in came if each.reasons] == []
     assert coverage.percentage == 100
+
+
+ANSWERED = """Type: StateMachine
+SpecVersion: v1
+Name: answered
+StartAt: get
+States:
+  - {Type: Task, Name: get, Action: "HTTP:Request", TaskMode: RequestComplete, Next: sent,
+     Parameters: {url: "http://localhost/", method: GET}}
+  - Type: Choice
+    Name: sent
+    Branches: [{Condition: $Input.Code > 300, Next: send}]
+    Default: end
+  - {Type: Task, Name: send, Action: "MNS:SendMessage", TaskMode: RequestComplete, Next: checked,
+     Parameters: {resourceArn: "acs:mns:::/queues/q/messages", message: {}}}
+  - Type: Choice
+    Name: checked
+    Branches: [{Condition: $Input.n > 10, Next: end}]
+    Default: end
+  - {Type: Succeed, Name: end}
+"""
+
+
+def test_proposed_answers_are_some_that_the_integration_gives(tmp_path):
+    """A branch on a member that a reply cannot have is said to be without a case."""
+    (tmp_path / "flow.yml").write_text(ANSWERED)
+
+    proposed, missing = propose(read_program(ANSWERED), [])
+    cases = {"flow": "flow.yml", "strict": True, "cases": proposed}
+    (tmp_path / "proposed.test.json").write_text(json.dumps(cases))
+    came, _ = outcomes(read_suite(tmp_path / "proposed.test.json"))
+
+    assert [each.reasons for each in came if each.reasons] == []
+    assert {item.step for item in missing} == {"checked"}
+
+
+@pytest.mark.parametrize(
+    ("result", "is_doubted"),
+    [
+        ({"hotel": "Hilltop"}, False),
+        ({"MessageId": "1"}, False),
+        ({"MessageId": "1", "hotel": "Hilltop"}, True),
+        ({"MessageID": "1"}, True),
+        ({"MessageId": 1}, True),
+        ([1], True),
+    ],
+)
+def test_what_a_callback_may_report_is_no_doubtful_answer_of_an_action(result, is_doubted):
+    """A mock of an action is for every task that uses it, those that wait for a callback too."""
+    doubts = list(doubts_of_action("MNS:SendMessage", read_script([{"return": result}], "repeat")))
+
+    assert bool(doubts) is is_doubted
