@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from emulator.deploy.kinds import PROVIDERS
 from emulator.deploy.model import Refused, Resource, type_of
-from emulator.deploy.provider import BESIDE, LATEST, ApiClient, Identity, Reply, path_of
+from emulator.deploy.provider import BESIDE, LATEST, TAGS, ApiClient, Identity, Reply, path_of
 from emulator.deploy.service_providers import FNF, MNS, RAM
 from emulator.kernel.frozen import frozen, replace
 from emulator.wire.xml import parse
@@ -37,6 +37,8 @@ class Place:
     """Of a version."""
     beside: tuple[str, ...] = ()
     """What it has that no deployment file says."""
+    tags: Mapping[str, str] = {}
+    """Those that its own answer does not show."""
 
 
 Wanted = Callable[[str, Identity], bool]
@@ -69,13 +71,20 @@ def inventory(
         properties |= {name: number for name, number in place.attributes.items() if number}
         if beside := [*place.beside, *(word for name, word in _BESIDE.items() if actual.content.get(name))]:
             properties[BESIDE] = ", ".join(beside)
+        if tags := place.tags or _tags(actual.content.get("tags") or actual.content.get("Tags") or ()):
+            properties[TAGS] = dict(tags)
         resources.append(replace(saved, properties=properties))
     return resources
 
 
-_BESIDE = {
-    "tags": "tags", "Tags": "tags", "EncryptionEnabled": "encryption", "invocationRestriction": "disabled invocation",
-}  # fmt: skip
+_BESIDE = {"EncryptionEnabled": "encryption", "invocationRestriction": "disabled invocation"}
+
+
+def _tags(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the tags of a list, which names their parts Key and Value or TagKey and TagValue."""
+    return {
+        str(row.get("TagKey") or row.get("Key")): str(row.get("TagValue") or row.get("Value") or "") for row in rows
+    }
 
 
 def _is_nothing(value: Any) -> bool:
@@ -118,7 +127,7 @@ def _services(api: ApiClient, named: Named) -> Iterator[Place]:
         service = row["serviceName"]
         if not named(service):
             continue
-        yield Place("fc.service", (service,), beside=_tags_2(api, service))
+        yield Place("fc.service", (service,), tags=_tags_2(api, service))
         path = path_of(_V2 + "/services/{0}", (service,))
         functions = [each["functionName"] for each in _rest(api, f"{path}/functions", "functions")]
         for name in functions:
@@ -138,9 +147,8 @@ def _services(api: ApiClient, named: Named) -> Iterator[Place]:
             yield Place("fc.provision", (service, qualifier, name))
 
 
-def _tags_2(api: ApiClient, service: str) -> tuple[str, ...]:
-    tags = api.functions("GET", f"{_V2}/tag?resourceArn={quote(f'services/{service}', safe='')}").get("tags")
-    return ("tags",) if tags else ()
+def _tags_2(api: ApiClient, service: str) -> Mapping[str, str]:
+    return api.functions("GET", f"{_V2}/tag?resourceArn={quote(f'services/{service}', safe='')}").get("tags") or {}
 
 
 def _functions(api: ApiClient, named: Named) -> Iterator[Place]:
@@ -257,12 +265,12 @@ def _access(api: ApiClient, named: Named) -> Iterator[Place]:
     policies = ("Policies", "Policy")
     for policy in _by_marker(api, RAM, "ListPolicies", "Marker", policies, {"PolicyType": "Custom"}):
         if named(policy["PolicyName"]):
-            yield Place("ram.policy", (policy["PolicyName"],))
+            yield Place("ram.policy", (policy["PolicyName"],), tags=_tags(_within(policy, ("Tags", "Tag"))))
     for role in _by_marker(api, RAM, "ListRoles", "Marker", ("Roles", "Role"), {}):
         name = role["RoleName"]
         if name.startswith(OF_THE_CLOUD) or not named(name):
             continue
-        yield Place("ram.role", (name,))
+        yield Place("ram.role", (name,), tags=_tags(_within(role, ("Tags", "Tag"))))
         for each in _by_marker(api, RAM, "ListPoliciesForRole", "Marker", policies, {"RoleName": name}):
             yield Place("ram.attachment", (each["PolicyType"], each["PolicyName"], name))
 
@@ -280,9 +288,14 @@ def _buckets(api: ApiClient, named: Named) -> Iterator[Place]:
         for bucket in (listing.find("Buckets") or listing).all("Bucket"):
             name = bucket.text_of("Name") or ""
             if named(name) and not name.startswith(OF_THE_EMULATOR):
-                yield Place("oss.bucket", (name,))
+                yield Place("oss.bucket", (name,), tags=_tags_of_bucket(api, name))
         marker = listing.text_of("NextMarker") or ""
         more = bool(marker) and listing.text_of("IsTruncated") == "true"
+
+
+def _tags_of_bucket(api: ApiClient, name: str) -> dict[str, str]:
+    found = parse(api.objects("GET", f"/{name}?tagging")).find("TagSet")
+    return {tag.text_of("Key") or "": tag.text_of("Value") or "" for tag in found.all("Tag")} if found else {}
 
 
 def _by_marker(
@@ -294,7 +307,11 @@ def _by_marker(
         return api.rpc(version, action, {**parameters, **({marker: begin} if begin else {})})
 
     for page in _pages(ask, marker):
-        rows: Any = page
-        for member in members:
-            rows = rows.get(member) or {}
-        yield from rows or []
+        yield from _within(page, members)
+
+
+def _within(value: Any, members: Iterable[str]) -> Iterable[Mapping[str, Any]]:
+    """Return the rows that *members* lead to."""
+    for member in members:
+        value = value.get(member) or {}
+    return value or ()

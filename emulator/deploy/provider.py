@@ -72,6 +72,9 @@ class Group(StrEnum):
 BESIDE = "Beside"
 """The property that lists what a resource has and no deployment file says."""
 
+TAGS = "Tags"
+"""The property that holds the tags of a resource, values by keys; only some formats have a place for them."""
+
 LATEST = "LATEST"
 
 _NOT_THERE = frozenset(
@@ -299,7 +302,7 @@ class ResourceProvider(ABC):
 
     def copied(self, api: ApiClient, resource: Resource) -> None:
         """Make again what an inventory has listed, with the numbers that it has there, in an emulator without it."""
-        kept = {name: value for name, value in resource.properties.items() if name != BESIDE}
+        kept = {name: value for name, value in resource.properties.items() if name not in {BESIDE, TAGS}}
         self.create(api, replace(resource, properties=kept))
 
     def rehearsing(self) -> "ResourceProvider | None":

@@ -114,6 +114,9 @@ def test_examples_of_function_files_are_valid(text):
     if "\n  component: " in text:
         assert all("component" in each and "props" in each for each in yaml.safe_load(text).values())
         return
+    if text.startswith("edition"):
+        assert list(yaml.safe_load(text))[-1] == "resources"  # which the recipes are put below
+        return
     assert problems("service" if text.startswith("aliases") else "function", text) == []
 
 

@@ -20,6 +20,7 @@ AWKWARD = (
 """What some format takes for more than text."""
 
 TEXTS = st.sampled_from(AWKWARD)
+_TAG = ("Tag.1.Key", "Tag.1.Value")
 NAMES = st.sampled_from(["a", "b-1", "C_2"])
 
 
@@ -71,6 +72,13 @@ def states(draw, account, region):
     return it.calls
 
 
+def _tagged(it, own, version, action, **parameters):
+    """Tag the newest resource now and then; *own* are the names of key and value in the parameters."""
+    if it.draw(st.booleans()) and it.draw(st.booleans()):
+        tag = {own[0]: "team", own[1]: it.draw(st.sampled_from(["a", "", "${env(X)}"]))}
+        it.calls.append(lambda api: api.rpc(version, action, {**parameters, **tag}))
+
+
 def _access(it):
     trust = {"Statement": [{"Action": "sts:AssumeRole", "Effect": "Allow",
                             "Principal": {"Service": ["fc.aliyuncs.com"]}}], "Version": "1"}  # fmt: skip
@@ -79,11 +87,14 @@ def _access(it):
     for name in policies:
         it.add("ram.policy", f"p-{name}".replace("_", "-"), PolicyDocument=json.dumps(document),
                Description=it.draw(TEXTS))  # fmt: skip
+        _tagged(it, _TAG, "2015-05-01", "TagResources", ResourceType="policy",
+                **{"ResourceNames.1": f"p-{name}".replace("_", "-")})  # fmt: skip
     for name in it.some(NAMES):
         role = f"r-{name}".lower().replace("_", "-")
         it.roles.append(role)
         it.add("ram.role", role, AssumeRolePolicyDocument=json.dumps(trust), Description=it.maybe(TEXTS),
                MaxSessionDuration=it.maybe(st.sampled_from([3600, 7200, 43200])))  # fmt: skip
+        _tagged(it, _TAG, "2015-05-01", "TagResources", ResourceType="role", **{"ResourceNames.1": role})
         for policy in policies:
             it.add("ram.attachment", "Custom", f"p-{policy}".replace("_", "-"), role)
         if it.draw(st.booleans()):
@@ -92,6 +103,9 @@ def _access(it):
         acl = it.draw(st.sampled_from(["private", "public-read"]))
         storage = it.draw(st.sampled_from(["Standard", "IA"]))
         it.add("oss.bucket", f"bucket-{it.account[-4:]}", AccessControl=acl, StorageClass=storage, DeletionForce=False)
+        if it.draw(st.booleans()):
+            text = b"<Tagging><TagSet><Tag><Key>team</Key><Value>a</Value></Tag></TagSet></Tagging>"
+            it.calls.append(lambda api: api.objects("PUT", f"/bucket-{it.account[-4:]}?tagging", text))
 
 
 def _messages(it):
@@ -362,6 +376,8 @@ def make(api, calls):
         try:
             if isinstance(each, tuple):
                 api.functions(*each)
+            elif callable(each):
+                each(api)
             else:
                 kept = {name: value for name, value in each.properties.items() if value is not None}
                 PROVIDERS[each.kind].create(api, _replaced(each, kept))
@@ -524,16 +540,16 @@ def _others(api, put):
             put("schedule", f"{row['Name']}/{own['ScheduleName']}", own)
     for row in api.rpc(ram, "ListPolicies", {"PolicyType": "Custom"})["Policies"]["Policy"]:
         asked = {"PolicyName": row["PolicyName"], "PolicyType": "Custom"}
-        put("policy", row["PolicyName"], api.rpc(ram, "GetPolicy", asked))
+        put("policy", row["PolicyName"], {**api.rpc(ram, "GetPolicy", asked), "Tags": row.get("Tags")})
     for row in api.rpc(ram, "ListRoles", {})["Roles"]["Role"]:
         name = row["RoleName"]
-        put("role", name, api.rpc(ram, "GetRole", {"RoleName": name})["Role"])
+        put("role", name, {**api.rpc(ram, "GetRole", {"RoleName": name})["Role"], "Tags": row.get("Tags")})
         for each in api.rpc(ram, "ListPoliciesForRole", {"RoleName": name})["Policies"]["Policy"]:
             put("attachment", f"{name}/{each['PolicyName']}", each)
     for bucket in _buckets(api):
-        put("bucket", bucket, {"acl": api.objects("GET", f"/{bucket}?bucketInfo").partition(b"<AccessControlList>")[2]
-                               .decode(), "class": api.objects("GET", f"/{bucket}?bucketInfo").partition(
-                               b"<StorageClass>")[2].partition(b"<")[0].decode()})  # fmt: skip
+        info, tags = (api.objects("GET", f"/{bucket}?{what}").decode() for what in ("bucketInfo", "tagging"))
+        put("bucket", bucket, {"acl": info.partition("<AccessControlList>")[2], "tags": tags.partition("<TagSet>")[2],
+                               "class": info.partition("<StorageClass>")[2].partition("<")[0]})  # fmt: skip
 
 
 def _buckets(api):

@@ -18,6 +18,7 @@ from emulator.deploy.kinds import PROVIDERS
 from emulator.deploy.model import Record, Target
 from emulator.deploy.places import Findings, whole
 from emulator.deploy.planner import apply, plan, read
+from emulator.deploy.provider import TAGS
 from emulator.deploy.rehearsal import rehearse
 from emulator.keyfile import InstallationKeys
 from tests.sdk.any_state import make, shown, states
@@ -62,13 +63,13 @@ BESIDE = frozenset(
 
 
 def differences(before, after, notes):
-    """Return what differs and no note names; a note on what no file says covers that alone."""
+    """Return what differs and no note names; a note on what a file does not say covers that alone."""
     found = {}
     for key in sorted({*before, *after}):
         mine, theirs = before.get(key), after.get(key)
         name = f"{key[0]} {key[1].removesuffix('/newest').strip('#')}: "
         said = [note for note in notes if f"{name}" in note]
-        if mine and theirs and said and all("no deployment file says" in note for note in said):
+        if mine and theirs and said and all("the file does not say its" in note for note in said):
             mine, theirs = ({key: each[key] for key in each if key not in BESIDE} for each in (mine, theirs))
         elif said:
             continue
@@ -103,6 +104,7 @@ def test_what_is_exported_is_the_same_elsewhere(both, kind):
     holds()
 
 
+WITH_TAGS = re.compile(r"^  tags +=", re.MULTILINE)
 RESOURCE = re.compile(r'^resource "(\w+)" "(\w+)" \{$', re.MULTILINE)
 
 
@@ -116,11 +118,13 @@ def test_a_configuration_has_every_resource_once_or_a_note(both):
         real.clear()
         make(real.api, data.draw(states(KEYS.account_id, KEYS.region)))
         with tempfile.TemporaryDirectory() as place:
-            content = portable(inventory(real.api), KEYS.account_id, KEYS.region)
-            done, _, notes = exported(real.api, terraform.write, Path(place))
+            content = portable(inventory(real.api), KEYS.account_id, KEYS.region, terraform.TAGGED)
+            done = terraform.write(Job(content, Path(place), "app", KEYS.region))
+            notes = [*content.notes, *done.notes]
         declared = RESOURCE.findall(done.text)
         implied = {"fc.version"}
         assert len(set(declared)) == len(declared) == len(done.resources)
+        assert len(WITH_TAGS.findall(done.text)) == sum(TAGS in each.properties for each in done.resources)
         for each in content.resources:
             is_written = any(each.key == other.key for other in done.resources)
             assert is_written or each.kind in implied or any(each.physical in note for note in notes), each

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 import requests
@@ -18,27 +19,20 @@ pytestmark = pytest.mark.sdk
 
 ROOT = Path(__file__).parents[2]
 CODE = """
-import json
-
-
 def handler(event, context):
     try:
         import greeting
     except ImportError:
         return event
     return greeting.TEXT
-
-
-def web(event, context):
-    return {"statusCode": 200, "body": json.loads(event)["rawPath"]}
 """
 
 
-def recipes(page: str) -> list[str]:
-    """Return the resources of a page's recipes."""
+def recipes(page: str, language: str) -> list[str]:
+    """Return the blocks of a language in a page's recipes."""
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     part = text[re.search(r"^## (Recipes|示例)$", text, re.MULTILINE).start() :]
-    return re.findall(r"^```yaml\n(.*?)^```$", part, re.MULTILINE | re.DOTALL)
+    return re.findall(rf"^```{language}\n(.*?)^```$", part, re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("page", ["functions.md", "zh-CN/functions.md"])
@@ -46,10 +40,11 @@ def test_recipes_do_what_they_say(tmp_path, page):
     """A queue gets the results of asynchronous calls, a layer's module is found, a domain leads to its function."""
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "index.py").write_text(CODE)
+    (tmp_path / "code" / "web.py").write_text("".join(recipes(page, "python")))
     (tmp_path / "layer" / "python").mkdir(parents=True)
     (tmp_path / "layer" / "python" / "greeting.py").write_text("TEXT = 'from the layer'")
-    resources = "".join(recipes(page)).replace("\n", "\n  ")
-    (tmp_path / "s.yaml").write_text(f"edition: 3.0.0\nname: recipes\nresources:\n  {resources}")
+    head, *resources = recipes(page, "yaml")
+    (tmp_path / "s.yaml").write_text(head + indent("".join(resources), "  "))
 
     with Emulator() as localyun:
         localyun.deploy(tmp_path / "s.yaml")

@@ -60,7 +60,8 @@ def run(arguments: Namespace, settings: Settings) -> int:
         resources = inventory(DeployClient(client.looking()), chosen(groups))
     except Refused as error:
         raise CommandFailed(_("the emulator's state cannot be read: {error}", error=error)) from error
-    content = portable(resources, client.keys.account_id, client.keys.region)
+    tagged = terraform.TAGGED if arguments.format == "terraform" else frozenset[str]()
+    content = portable(resources, client.keys.account_id, client.keys.region, tagged)
     job = Job(content, folder, arguments.name or _project_name(folder), client.keys.region)
     try:
         folder.mkdir(parents=True, exist_ok=True)

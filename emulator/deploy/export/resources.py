@@ -5,7 +5,7 @@ private characters; each format writes it in its own words.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import chain, count, zip_longest
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from emulator.deploy.export.left_out import called, left_out, without_dependents
 from emulator.deploy.files import unpacked
 from emulator.deploy.kinds import GROUPS, PROVIDERS
 from emulator.deploy.model import Resource, key_of, type_of
-from emulator.deploy.provider import BESIDE, LATEST, Identity
+from emulator.deploy.provider import BESIDE, LATEST, TAGS, Identity
 from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.identity import default_resource_group
 from emulator.wire.yaml import stays_text
@@ -74,12 +74,17 @@ class Portable:
     notes: tuple[str, ...]
 
 
-def portable(resources: Sequence[Resource], account: str, region: str) -> Portable:
-    """Return resources with places instead of the account, the region, secrets, and what is numbered on creation."""
+def portable(
+    resources: Sequence[Resource], account: str, region: str, tagged: Container[str] = frozenset()
+) -> Portable:
+    """Return resources with places instead of the account, the region, secrets, and what is numbered on creation.
+
+    *tagged* are the kinds whose tags the file says.
+    """
     notes: list[str] = []
     variables: dict[str, Variable] = {}
     own = [each for each in resources if not PROVIDERS[each.kind].is_made_by_another(each)]
-    remaining = without_dependents(own, _beyond(own, notes))
+    remaining = without_dependents(own, _beyond(own, tagged, notes))
     notes += remaining.notes
     kept = _with_numbers(remaining.resources, notes)
     arn = re.compile(rf"(acs:[a-z-]+:){re.escape(region)}(?=:)")
@@ -91,6 +96,8 @@ def portable(resources: Sequence[Resource], account: str, region: str) -> Portab
     chosen = []
     for each in kept:
         properties = _without_secrets(each, variables)
+        if each.kind not in tagged:
+            properties.pop(TAGS, None)
         if properties.get("resourceGroupId") == default_resource_group(account):
             del properties["resourceGroupId"]  # every account has one of its own
         chosen.append(replace(each, properties=changed(properties, local)))
@@ -99,7 +106,7 @@ def portable(resources: Sequence[Resource], account: str, region: str) -> Portab
     return Portable(resources=tuple(chosen), variables=tuple(variables.values()), notes=tuple(notes))
 
 
-def _beyond(resources: Sequence[Resource], notes: list[str]) -> list[Resource]:
+def _beyond(resources: Sequence[Resource], tagged: Container[str], notes: list[str]) -> list[Resource]:
     """Return the aliases of versions before the newest, which cannot be made again; note them and such versions."""
     newest = {
         (each.kind, each.identity): str(number) for each in resources if (number := each.properties.get("VersionId"))
@@ -108,8 +115,9 @@ def _beyond(resources: Sequence[Resource], notes: list[str]) -> list[Resource]:
     for each in resources:
         older, what = str(each.properties.get("Older") or "").split(), f"{type_of(each.kind)} {each.identity[0]}"
         notes.extend(f"{what}/{number}: a version before the newest; left out" for number in older)
-        if beside := each.properties.get(BESIDE):
-            notes.append(f"{called(each)}: no deployment file says its {beside}; left out")
+        tags = "tags" if each.properties.get(TAGS) and each.kind not in tagged else ""
+        if unsaid := ", ".join(filter(None, (tags, each.properties.get(BESIDE)))):
+            notes.append(f"{called(each)}: the file does not say its {unsaid}; left out")
         version = PROVIDERS[each.kind].version_of(each.identity)
         if version is None:
             continue

@@ -53,7 +53,7 @@ _FUNCTION_3 = _words(
     "cpu custom_container_config custom_dns custom_runtime_config description disk_size environment_variables"
     " gpu_config handler instance_concurrency instance_lifecycle_config internet_access layers log_config"
     " memory_size nas_config oss_mount_config role runtime timeout vpc_config idle_timeout instance_isolation_mode"
-    " session_affinity session_affinity_config resource_group_id"
+    " session_affinity session_affinity_config resource_group_id tags"
 )
 _FUNCTION_2 = _words(
     "description handler memory_size runtime timeout environment_variables initializer initialization_timeout"
@@ -61,10 +61,10 @@ _FUNCTION_2 = _words(
 )
 _QUEUE = _words(
     "delay_seconds maximum_message_size message_retention_period visibility_timeout polling_wait_seconds"
-    " logging_enabled dlq_policy"
+    " logging_enabled dlq_policy tags"
 )
 _SUBSCRIPTION = _words("endpoint push_type filter_tag notify_content_format notify_strategy dlq_policy")
-_MAPS = frozenset({"environment_variables", "additional_version_weight", "params"})
+_MAPS = frozenset({"environment_variables", "additional_version_weight", "params", "tags"})
 """Arguments that are maps whose keys are the user's; every other map is a block."""
 
 
@@ -180,7 +180,7 @@ class _Configuration(Writer):
         for name, value in plain(each.properties).items():
             argument = snake(name)
             argument = known.renamed.get(argument, argument)
-            if isinstance(value, dict) and _is_unset(value):
+            if value == {} or (isinstance(value, dict) and argument not in _MAPS and _is_unset(value)):
                 continue
             if argument in known.arguments:
                 arguments[argument] = self._within(each, known, argument, value)
@@ -315,7 +315,7 @@ TYPES: Mapping[str, Type] = {
     "fc.service": Type(
         "alicloud_fc_service",
         ("name",),
-        _words("description internet_access role log_config vpc_config nas_config tracing_config"),
+        _words("description internet_access role log_config vpc_config nas_config tracing_config tags"),
         written=_Configuration.service,
         absent={
             "log_config": _words("log_begin_rule"),
@@ -403,7 +403,9 @@ TYPES: Mapping[str, Type] = {
     ),
     "fnf.schedule": Type("alicloud_fnf_schedule", ("flow_name", "schedule_name"), _arguments_of(SCHEDULE)),
     "mns.queue": Type("alicloud_message_service_queue", ("queue_name",), _QUEUE, {"enable_logging": "logging_enabled"}),
-    "mns.topic": Type("alicloud_message_service_topic", ("topic_name",), _words("max_message_size enable_logging")),
+    "mns.topic": Type(
+        "alicloud_message_service_topic", ("topic_name",), _words("max_message_size enable_logging tags")
+    ),
     "mns.subscription": Type(
         "alicloud_message_service_subscription",
         ("topic_name", "subscription_name"),
@@ -411,14 +413,17 @@ TYPES: Mapping[str, Type] = {
         {"message_tag": "filter_tag"},
         _Configuration.subscription,
     ),
-    "oss.bucket": Type("alicloud_oss_bucket", ("bucket",), _words("acl storage_class"), {"access_control": "acl"}),
-    "ram.role": Type("alicloud_ram_role", ("role_name",), _arguments_of(ROLE)),
-    "ram.policy": Type("alicloud_ram_policy", ("policy_name",), _words("policy_document description")),
+    "oss.bucket": Type("alicloud_oss_bucket", ("bucket",), _words("acl storage_class tags"), {"access_control": "acl"}),
+    "ram.role": Type("alicloud_ram_role", ("role_name",), _arguments_of(ROLE) | {"tags"}),
+    "ram.policy": Type("alicloud_ram_policy", ("policy_name",), _words("policy_document description tags")),
     "ram.attachment": Type(
         "alicloud_ram_role_policy_attachment", ("policy_type", "policy_name", "role_name"), frozenset()
     ),
 }
 """By kind: the provider's type; it has none for the kinds that are missing here."""
+
+TAGGED = frozenset(kind for kind, each in TYPES.items() if "tags" in each.arguments)
+"""The kinds whose types have tags."""
 
 
 def _identifier(text: str) -> str:

@@ -441,6 +441,36 @@ def test_terraform_writes_what_a_plan_finds_again():
     assert notes == ()
 
 
+TAGGED = [
+    a_resource("mns.queue", "jobs", Tags={"team": "a", "empty": ""}),
+    a_resource("fc.service", "shop", Tags={"of": f"acs:ram::{WORLD.account}:role/worker", "key": "LTAI4abcdefgh12"}),
+]
+
+
+def test_terraform_says_tags(tmp_path):
+    """An empty one too, with the account and keys replaced as everywhere; nothing is noted."""
+    content = portable(TAGGED, WORLD.account, WORLD.region, terraform.TAGGED)
+    done = terraform.write(Job(content, tmp_path, "app", WORLD.region))
+
+    assert 'tags       = { "team" = "a", "empty" = "" }' in done.text
+    assert '"of" = "acs:ram::${data.alicloud_account.current.id}:role/worker", "key" = var.shop_key' in done.text
+    assert "LTAI" not in done.text
+    assert (content.notes, done.notes) == ((), ())
+
+
+@pytest.mark.parametrize("write", [template.write, s_yaml.write])
+def test_a_file_without_tags_says_whose_are_left_out(tmp_path, write):
+    """They are set through the API after a deployment of such a file."""
+    job = a_job(tmp_path, TAGGED)
+    done = write(job)
+
+    assert "team" not in done.text
+    assert job.content.notes == (
+        "mns queue jobs: the file does not say its tags; left out",
+        "fc service shop: the file does not say its tags; left out",
+    )
+
+
 @pytest.mark.parametrize("kind", ["fc3.async", "fc3.provision"])
 def test_terraform_leaves_out_settings_that_it_does_not_read_back(kind):
     """The provider asks for no qualifier, so it finds those of LATEST alone."""
