@@ -71,7 +71,8 @@ class Parser(ArgumentParser):
         """Print usage and *message*, or that there is no such command, and exit with 2."""
         word = self._command_given()
         if self.commands and word is not None and word not in self.commands:
-            suggestion = nearest(word, self.commands) or _("; {command} lists the commands", command=f"{self.prog} --help")
+            help_command = f"{self.prog} --help"
+            suggestion = nearest(word, self.commands) or _("; {command} lists the commands", command=help_command)
             message = _("there is no {value!r}{suggestion}", value=word, suggestion=suggestion)
         super().error(message)
 
