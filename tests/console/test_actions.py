@@ -3,11 +3,14 @@
 import http.client
 import json
 import threading
+from base64 import b64encode
 from urllib.parse import urlsplit
 
 import pytest
 from selenium.webdriver.common.by import By
 
+from emulator.console.app import REGION_COOKIE
+from emulator.console.making import package_of
 from tests.console.walking import ROOT, eventually, opened, press, speak, text, texts
 
 FLOW = (
@@ -188,6 +191,43 @@ def test_resources_of_another_region_are_one_button_away(console, localyun):
     localyun.api.fc("DELETE", "/2016-08-15/services/away", **where)
     opened(console, localyun, "/queues")
     assert not console.find_elements(By.CSS_SELECTOR, "footer form[action*='/region/']")
+
+
+def test_function_of_another_region_has_its_own_log(console, localyun):
+    """Functions, the search and logs are those of the chosen region, where one is called as one at home is."""
+    where = {"Host": "cn-shanghai.region.localhost", "Content-Type": "application/json"}
+    code = package_of("def handler(event, context):\n    print('from far away')\n", "python3.12", "index.handler")
+    body = {
+        "functionName": "hello", "runtime": "python3.12", "handler": "index.handler",
+        "code": {"zipFile": b64encode(code).decode()},
+    }  # fmt: skip
+    localyun.api.fc("POST", "/2023-03-30/functions", json.dumps(body).encode(), **where)
+    localyun.api.fc("POST", "/2023-03-30/functions/hello/invocations", b"{}", **where)
+    localyun.invoke("hello")
+
+    def logged():
+        log = console.find_element(By.CSS_SELECTOR, "pre.log").text
+        return [each for each in ("from far away", "<b>seen</b>") if each in log]
+
+    try:
+        opened(console, localyun, "/queues")
+        press(console, "footer form[action$='/region/cn-shanghai'] button")
+        eventually(console, lambda: not console.find_elements(By.CSS_SELECTOR, "main a[href$='/queues/orders']"))
+        opened(console, localyun, "/functions")
+        assert [each.split()[0] for each in texts(console, "main tbody tr")] == ["hello"]
+        opened(console, localyun, "/search?q=fragile")
+        assert texts(console, "#content li") == []
+        opened(console, localyun, "/functions/hello")
+        assert eventually(console, logged) == ["from far away"]
+        press(console, "footer form[action$='/region/cn-hangzhou'] button")
+        eventually(console, lambda: console.find_elements(By.CSS_SELECTOR, "footer form[action$='cn-shanghai']"))
+        opened(console, localyun, "/functions/hello")
+        assert eventually(console, logged) == ["<b>seen</b>"]
+    finally:
+        localyun.api.fc("DELETE", "/2023-03-30/functions/hello", **where)
+        console.execute_cdp_cmd(
+            "Network.deleteCookies", {"name": REGION_COOKIE, "url": f"{localyun.endpoint}{ROOT}/", "path": ROOT}
+        )
 
 
 def test_fault_mock_checkpoint_and_account_are_made_and_removed(console, localyun):
