@@ -1,5 +1,7 @@
 """The part of the grammar that deals with flows: their executions, definitions and rehearsals."""
 
+from argparse import SUPPRESS
+
 from emulator.cli.deploy_grammar import add_within
 from emulator.cli.parameters import at_least_one, percentage
 from emulator.cli.parser import Commands, Parser, command, group
@@ -40,6 +42,7 @@ def add_flow(actions: Commands) -> None:
         metavar="EXECUTION",
         help="draw the steps of an execution (default: the last one)",
     )
+    _add_execution(graph)
     graph.add_argument("--format", choices=("svg", "mermaid"), default="svg", help="format to write (default: svg)")
     graph.add_argument(
         "--output", metavar="FILE", help="file to write, - for standard output (default: FLOW.svg or FLOW.mmd)"
@@ -74,6 +77,7 @@ def add_flow(actions: Commands) -> None:
     debug.add_argument("--input", default="{}", metavar="JSON", help="input of the execution (default: {})")
     debug.add_argument("--name", metavar="EXECUTION", help="name of the execution (default: generated)")
     debug.add_argument("--execution", metavar="EXECUTION", help="debug a running execution instead of starting one")
+    _add_execution(debug)
     fork = command(actions, "fork", "flow_debug:fork", "start an execution that shares the history of another one")
     fork.add_argument("flow", metavar="FLOW/EXECUTION")
     fork.add_argument(
@@ -135,6 +139,11 @@ def _add_parameters(action: Parser) -> None:
 def _choose_executions(action: Parser) -> None:
     action.add_argument("--status", metavar="STATUS", help="only executions with this status, such as Running")
     action.add_argument("--since", metavar="D|TIME", help="only executions started since a time, or in the last 2h")
+
+
+def _add_execution(command: Parser) -> None:
+    """Let an execution be named as everywhere, in a command that has an option for it."""
+    command.add_argument("execution", metavar="EXECUTION", nargs="?", default=SUPPRESS, help="as --execution EXECUTION")
 
 
 def _add_rehearsals(actions: Commands) -> None:

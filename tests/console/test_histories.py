@@ -68,3 +68,15 @@ def test_what_is_no_history_is_refused_and_stays_typed(console, localyun):
 
     assert eventually(console, lambda: "there are no events in it" in text(console))
     assert console.find_element(By.NAME, "history").get_attribute("value") == '{"Events": []}'
+
+
+def test_history_without_a_definition_says_why_there_is_no_graph(console, localyun):
+    """Nothing is wrong with a definition that nobody gave; steps and events are there."""
+    opened(console, localyun, "/histories")
+    event = {"EventId": 1, "Type": "ExecutionStarted", "Time": "2026-01-01T00:00:00Z", "EventDetail": "{}"}
+    typed(console, "history", json.dumps({"Events": [event]}))
+
+    press(console, "#history button.main")
+
+    assert eventually(console, lambda: "and none was given" in text(console))
+    assert "cannot be drawn" not in text(console)

@@ -114,6 +114,9 @@ def _history(file: str) -> "tuple[Any, list[Entered]]":
 
     try:
         text = Path(file).read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        text = _("there is no file {file}; an execution of the emulator is shown by: {command}")
+        raise UnreadableHistory(text.format(file=file, command=f"localyun flow history {file}")) from error
     except (OSError, UnicodeDecodeError) as error:
         raise UnreadableHistory(_("{file} cannot be read: {error}", file=file, error=error)) from error
     try:

@@ -109,6 +109,7 @@ def _shown(kept: Row, look: Look) -> Row:
         "chosen": fold.by_id.get(look.visit),
         "about": _entered_nowhere(request.args.get("about", "")),
         "whole_ms": max(1, events[-1].at - events[0].at),
+        "is_undefined": not kept["definition"],
         "graph": graph(kept["definition"], fold, "history", _said) if kept["definition"] else "",
         "events": with_restarts(reversed(shown), ()),
     }

@@ -117,7 +117,12 @@ def test_execution_is_drawn_with_the_states_of_its_steps(program, flow):
 
     good = program.run("flow", "graph", "watched", "--execution", "good", "--output", "-")
     newest = program.run("flow", "graph", "watched", "--output", "-", "--execution")
+    after = program.run("flow", "graph", "watched", "good", "--output", "-")
+    joined = program.run("flow", "graph", "watched/good", "--output", "-")
+    no_file = program.run("flow", "show", "watched/good")
 
+    assert after.stdout == joined.stdout == good.stdout
+    assert "localyun flow history watched/good" in no_file.stderr
     assert none.returncode == 1
     assert states(good.stdout)["Good"] == "succeeded"
     assert states(good.stdout)["Bad"] == "not entered"

@@ -189,6 +189,37 @@ def indented(text):
     return "".join(f"        {line}\n" for line in text.splitlines())
 
 
+async def test_cancelled_deployment_leaves_nothing(project):
+    """What it had made is gone again, the call under way included; the next deployment begins anew."""
+    folder, env = project
+    queues = (f"  Q{n}: {{Type: ALIYUN::MNS::Queue, Properties: {{QueueName: q{n}}}}}\n" for n in range(200))
+    (folder / "template.yml").write_text(
+        "ROSTemplateFormatVersion: '2015-09-01'\nResources:\n" + "".join(queues), encoding="utf-8"
+    )
+
+    def told(*words):
+        command = [sys.executable, "-m", "emulator", *words, "--json"]
+        return json.loads(subprocess.check_output(command, cwd=folder, env=env, text=True, timeout=60))
+
+    async with Client(over_stdio(project)) as client:
+        await said(client, "status")
+        with anyio.fail_after(100):
+            async with anyio.create_task_group() as group:
+                scope = anyio.CancelScope()
+
+                async def deploy():
+                    with scope:
+                        await client.call_tool("deploy", {})
+
+                group.start_soon(deploy)
+                await until(lambda: told("queue", "list"), timeout_s=60)
+                scope.cancel()
+            await until(lambda: not told("queue", "list") and not told("deployments"), timeout_s=30)
+        again = await said(client, "deploy", plan=True, detail=True)
+
+    assert "plan: 200 to create" in again
+
+
 async def test_cancelled_exploration_puts_the_state_back(project):
     """What was there before is there, nothing of its own; time goes on, and so does the server."""
     folder, env = project
