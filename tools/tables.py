@@ -392,6 +392,13 @@ def _rows_of(shape: Shape, *, chinese: bool) -> str:
     return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, ("---",) * len(head), *rows))
 
 
+def suites() -> str:
+    """Return the table of the suites of the SDKs' makers."""
+    from tests.suites.figures import markdown  # it needs what tests need, other tables do not
+
+    return markdown()
+
+
 TABLES: dict[str, Callable[[], str]] = {
     **{f"attributes: {name}": attributes(name, chinese=False) for name in _RESOURCES},
     **{f"attributes: zh {name}": attributes(name, chinese=True) for name in _RESOURCES},
@@ -404,6 +411,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "dependencies": dependencies,
     "extras": extras,
     "limits": limits,
+    "suites": suites,
     "test kit": kit,
     **{
         f"usage: {'zh ' * chinese}{table}": partial(made, chinese=chinese)

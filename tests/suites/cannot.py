@@ -1,12 +1,12 @@
 """The cases that cannot pass against an emulator on one machine, and why."""
 
-_PYTHON_2 = "the function is written in Python 2"
-_OLD_HANDLE = "deletes with the handle from before ChangeMessageVisibility, which the documentation calls dead"
+_PYTHON_2 = "in Python 2"
+_OLD_HANDLE = "with the handle from before ChangeMessageVisibility, which the documentation calls dead"
 
 CANNOT: dict[str, dict[str, str]] = {
     "fc-node": {
         "client test publish layer version should ok publishLayerVersionForBigCode should ok": (
-            "the case reads a variable that it does not define"
+            "reads a variable that it does not define"
         ),
     },
     "fc-java": {

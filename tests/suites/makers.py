@@ -22,7 +22,8 @@ class Suite(NamedTuple):
 
     ``repository`` says where its checkout comes from, ``commit`` which one the figures are of. ``marker`` is a file
     that only its checkout has, empty where any folder will do. ``tools`` are programs it needs, ``before`` what is to
-    be run in the checkout once. ``settings`` are the variables that its emulator is started with.
+    be run in the checkout once, after which one of the files ``installed`` is there, in the checkout or outside.
+    ``settings`` are the variables that its emulator is started with.
     """
 
     repository: str
@@ -31,6 +32,7 @@ class Suite(NamedTuple):
     tools: tuple[str, ...]
     before: str
     run: Callable[[Localyun, Path, str], list[Case]]
+    installed: tuple[str, ...] = ()
     settings: Mapping[str, str] = MappingProxyType({})
 
 
@@ -96,6 +98,10 @@ def _java(emulator: Localyun, copy: Path, only: str) -> list[Case]:
     return read_junit(reports)
 
 
+_GUZZLE = ("vendor/autoload.php", "/usr/share/php/GuzzleHttp/autoload.php")
+_MOCHA = ("node_modules/mocha/bin/mocha.js",)
+
+
 def _php(emulator: Localyun, copy: Path, only: str) -> list[Case]:
     host = emulator.endpoint.partition("//")[2]
     (copy / "Tests" / "aliyun-mns.ini").write_text(
@@ -108,7 +114,7 @@ def _php(emulator: Localyun, copy: Path, only: str) -> list[Case]:
     start.write_text(
         "<?php\n"
         "error_reporting(E_ALL & ~E_DEPRECATED);\n"
-        "foreach (['vendor/autoload.php', '/usr/share/php/GuzzleHttp/autoload.php'] as $each) {\n"
+        f"foreach ({list(_GUZZLE)} as $each) {{\n"
         "    if (file_exists($each)) { require_once $each; break; }\n"
         "}\n"
         "spl_autoload_register(function ($name) {\n"
@@ -131,6 +137,7 @@ SUITES = {
     "fc-node": Suite(
         repository="aliyun/fc-nodejs-sdk", commit="9e48fa7", marker="test/client.test.js", tools=("node",),
         before="npm install --no-package-lock mocha@10 expect.js, and raw-body in ~/.localyun/nodejs", run=_fc_node,
+        installed=_MOCHA,
     ),
     "fc-go": Suite(
         repository="aliyun/fc-go-sdk", commit="3a1b2ed", marker="on_demand_config_test.go", tools=("go",),
@@ -145,12 +152,15 @@ SUITES = {
     "mns-node": Suite(
         repository="aliyun/aliyun-mns-nodejs-sdk", commit="63f764a", marker="es5/client.js", tools=("node",),
         before="npm install --no-package-lock --omit=dev, then npm install --no-save mocha@10 expect.js", run=_node,
+        installed=_MOCHA,
     ),
     "mns-php": Suite(
         repository="aliyun/aliyun-mns-php-sdk", commit="962ead2", marker="Tests/TopicTest.php",
         tools=("php", "phpunit"), before="apt-get install phpunit php-curl php-xml php-guzzlehttp-guzzle", run=_php,
+        installed=_GUZZLE,
     ),
     "flows": Suite(
-        repository="flow definitions", commit="", marker="", tools=(), before="", run=flows.suite,
+        repository="the flows of awesome-fnf's 23 repositories", commit="", marker="", tools=(), before="",
+        run=flows.suite,
     ),
 }  # fmt: skip
