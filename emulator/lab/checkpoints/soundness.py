@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 from emulator.lab.clock import FURTHEST
 from emulator.lab.errors import LabError
+from emulator.services.mns.limits import PRIORITY
 from emulator.services.workflow.engine.language import TIMERS
 
 ACCOUNT = re.compile(r"[0-9]{1,32}", re.ASCII)
@@ -54,6 +55,16 @@ _NAMED = (
 
 _WORDS = {("workflow_wakeups", "kind"): frozenset(TIMERS)}
 """Columns that hold one of a few words, which the program knows by name alone."""
+
+_PRIORITIES = PRIORITY.low, PRIORITY.high
+
+_RANGES: dict[tuple[str, str], tuple[int, int]] = {
+    ("lab_clock", "offset_ms"): (-FURTHEST, FURTHEST),
+    ("mns_messages", "visible_from"): (0, _HELD + _LARGEST),
+    ("mns_messages", "priority"): _PRIORITIES,
+    ("mns_tallies", "priority"): _PRIORITIES,
+}
+"""Whole numbers with a range of their own."""
 
 
 def unsound(reason: str) -> LabError:
@@ -115,13 +126,8 @@ def _wrong(tables: sqlite3.Connection, table: str) -> Iterator[tuple[str, str]]:
 
 
 def _range(table: str, column: str) -> tuple[int, int]:
-    if (table, column) == ("lab_clock", "offset_ms"):
-        return -FURTHEST, FURTHEST
-    if (table, column) == ("mns_messages", "visible_from"):
-        return 0, _HELD + _LARGEST
-    if _TIMES.fullmatch(column):
-        return 0, FURTHEST
-    return -_LARGEST, _LARGEST
+    of_its_kind = (0, int(FURTHEST)) if _TIMES.fullmatch(column) else (-_LARGEST, _LARGEST)
+    return _RANGES.get((table, column), of_its_kind)
 
 
 def _matching(pattern: "re.Pattern[str]") -> Callable[[object], bool]:
