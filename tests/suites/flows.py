@@ -168,7 +168,8 @@ def _try(emulator: Localyun, name: str, text: str) -> str:
     cases, missing = propose(program, [])
     converted, remarks = _converted(program)
     machine = read_program(converted.text) if converted is not None else None
-    flow = emulator.flow(name, definition.text)
+    own = getattr(program, "name", "")  # a state machine may have one, and then it is called so
+    flow = emulator.flow(own or name, definition.text)
     events = 0
     for case in cases:
         where = f"case {case['name']}: "
