@@ -4,6 +4,7 @@ A checkout is searched for definitions, in files of their own and in templates. 
 and answers it is tried with are those that `rehearsal.proposals` finds for its ways.
 """
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -225,7 +226,9 @@ def _recorded(
     history = execution.history
     ended = history[-1]["Type"].removeprefix("Execution")
     if ended != expected["status"]:
-        raise Otherwise(f"{where}it ends with {ended} in the emulator, {expected['status']} without one")
+        detail = json.loads(history[-1]["EventDetail"])
+        reason = ", ".join(str(detail[name]) for name in ("error", "cause") if name in detail)
+        raise Otherwise(f"{where}it ends with {ended} ({reason}) in the emulator, {expected['status']} without one")
     if ended == "Succeeded" and not alike(execution.output, expected["output"]):
         raise Otherwise(
             f"{where}the output is {execution.output!r} in the emulator, {expected['output']!r} without one"
