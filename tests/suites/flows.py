@@ -4,6 +4,7 @@ A checkout is searched for definitions, in files of their own and in templates. 
 and answers it is tried with are those that `rehearsal.proposals` finds for its ways.
 """
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -168,7 +169,8 @@ def _try(emulator: Localyun, name: str, text: str) -> str:
     cases, missing = propose(program, [])
     converted, remarks = _converted(program)
     machine = read_program(converted.text) if converted is not None else None
-    flow = emulator.flow(name, definition.text)
+    own = getattr(program, "name", "")  # a state machine may have one, and then it is called so
+    flow = emulator.flow(own or name, definition.text)
     events = 0
     for case in cases:
         where = f"case {case['name']}: "
@@ -224,7 +226,9 @@ def _recorded(
     history = execution.history
     ended = history[-1]["Type"].removeprefix("Execution")
     if ended != expected["status"]:
-        raise Otherwise(f"{where}it ends with {ended} in the emulator, {expected['status']} without one")
+        detail = json.loads(history[-1]["EventDetail"])
+        reason = ", ".join(str(detail[name]) for name in ("error", "cause") if name in detail)
+        raise Otherwise(f"{where}it ends with {ended} ({reason}) in the emulator, {expected['status']} without one")
     if ended == "Succeeded" and not alike(execution.output, expected["output"]):
         raise Otherwise(
             f"{where}the output is {execution.output!r} in the emulator, {expected['output']!r} without one"

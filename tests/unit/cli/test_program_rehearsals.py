@@ -197,6 +197,28 @@ def test_tasks_of_executions_are_mocked_by_step_and_by_action(program):
     assert json.loads(execution["Output"]) == {"id": "m", "by": "lee"}
 
 
+NAMESAKE = """Type: StateMachine
+SpecVersion: v1
+Name: namesake
+StartAt: sum
+States:
+  - {Type: Task, Name: sum, Action: "FC:InvokeFunction", End: true,
+     Parameters: {resourceArn: "acs:fc:::functions/sum/LATEST"}}
+"""
+
+
+def test_a_step_with_the_name_of_its_function_is_mocked_by_step(program):
+    """The function, which a mock of the step leaves alone, need not exist."""
+    program.start()
+    (program.folder / "namesake.yml").write_text(NAMESAKE)
+    program.run("flow", "create", "namesake", "namesake.yml")
+    program.run("mock", "add", "--step", "namesake/sum", "--returns", '{"n": 1}')
+
+    came = program.run("flow", "start", "namesake", "--follow")
+
+    assert came.returncode == 0, came.stdout + came.stderr
+
+
 def test_a_mock_raises_the_error_by_its_name(program):
     """Of a step, of a function, and in a case: the execution fails with the name that was given."""
     program.start()

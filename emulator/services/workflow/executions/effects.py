@@ -115,7 +115,8 @@ class Effects:
         if self._doubles is None:
             return None
         target, facts = target_of(call), run.facts
-        names = [name for name in named_by(call.step, target) if target is None or name != function_name(target)]
+        step, *others = named_by(call.step, target)  # a step may be called as its function is
+        names = [step, *(name for name in others if target is None or name != function_name(target))]
         return self._doubles.find(facts.flow_name, facts.execution_name, names, call.input_text, call.attempt + 1)
 
     async def _doubled(self, run: Run, call: CallService, double: TaskDouble) -> Result:
