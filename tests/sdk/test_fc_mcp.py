@@ -425,7 +425,7 @@ def test_clients_under_load_keep_apart_over_the_end_of_the_emulator(tmp_path, la
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_server_of_the_documentation_serves_the_client_beside_it(tmp_path, transport):
-    """What the page tells to copy runs as it stands there, over SSE with the changes that it names."""
+    """What the page tells to copy runs as it stands there, over SSE with the changes it names; clients keep apart."""
     check_available("python")
     page = (ROOT / "docs" / "functions" / "sessions.md").read_text(encoding="utf-8")
     server, config, client = re.findall(r"```\w+\n(.*?)```", page, flags=re.DOTALL)
@@ -439,10 +439,16 @@ def test_server_of_the_documentation_serves_the_client_beside_it(tmp_path, trans
     (folder / "function.yml").write_text(config.replace("python3", sys.executable))
     with Emulator(functions=tmp_path / "functions") as localyun:
         path = "sse" if transport == "sse" else "2023-03-30/proxy/words/mcp"
-        done = subprocess.run(
-            [sys.executable, "-c", client, f"{localyun.endpoint}/{path}"],
-            capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
+
+        def talk(_):
+            return subprocess.run(
+                [sys.executable, "-c", client, f"{localyun.endpoint}/{path}"],
+                capture_output=True, text=True, timeout=60, check=False,
+            )  # fmt: skip
+
+        with ThreadPoolExecutor() as both:
+            done = list(both.map(talk, range(2)))
         eventually(lambda: "words" not in localyun.command("function", "sessions", "words"), 30, lambda: "it goes on")
 
-    assert (done.stdout, done.returncode) == ("to\nto be\n", 0), done.stderr
+    for each in done:
+        assert (each.stdout, each.returncode) == ("to\nto be\n", 0), each.stderr
