@@ -156,8 +156,9 @@ def unserved_s(pid: int) -> float:
     0 where the system does not say: only Linux does.
     """
     longest_ns = 0
-    with suppress(OSError, ValueError, IndexError):
-        for thread in os.scandir(f"/proc/{pid}/task"):
+    # a thread may end while it is looked at
+    with suppress(OSError, ValueError, IndexError), os.scandir(f"/proc/{pid}/task") as threads:
+        for thread in threads:
             waited_ns = Path(thread.path, "schedstat").read_text(encoding="ascii").split()[1]
             longest_ns = max(longest_ns, int(waited_ns))
     return longest_ns / 1e9
