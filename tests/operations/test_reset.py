@@ -1,22 +1,10 @@
 """A reset after every operation that makes something: what is left is what an empty emulator has."""
 
-import pytest
-
 from emulator.lab.service import KEPT
 from tests.operations.calling import furnish, running
 from tests.operations.mutating import as_meant
 from tests.operations.others import access_operations, object_operations
-from tests.operations.recording import every_operation
 from tests.operations.running import turn
-
-
-@pytest.fixture(scope="module")
-def recorded():
-    pytest.importorskip("alibabacloud_fc20230330")
-    pytest.importorskip("alibabacloud_fc_open20210406")
-    pytest.importorskip("alibabacloud_mns_open20220119")
-    pytest.importorskip("mns")
-    return sorted(every_operation(), key=turn)
 
 
 async def test_every_table_is_as_in_an_empty_emulator(recorded, tmp_path):

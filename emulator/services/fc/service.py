@@ -167,8 +167,7 @@ class FunctionCompute:
         self._keys.forget()
         self._take(self._loader.snapshot)
         self.retire(family(*key) for key in known)
-        await self.logbook.clear()
-        self.unused_packages.remove()
+        await self.forget()
         self.provisioner.start()
         self.sessions.start()
 

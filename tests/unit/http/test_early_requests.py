@@ -193,6 +193,7 @@ async def test_client_that_goes_calls_the_work_off(serving, application, early):
         await peer.close()
 
         await asyncio.wait_for(ended.wait(), 5)
+        assert early == [b"he"]
 
 
 async def test_answer_before_the_end_of_the_body_closes_the_connection(serving, application):
