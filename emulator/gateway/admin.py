@@ -23,8 +23,8 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from emulator.gateway.arguments import arguments_of, check_path, document_of
+from emulator.gateway.entrance import ADMIN_PREFIX
 from emulator.gateway.errors import GatewayError, UnsignedFront, json_response
-from emulator.gateway.router import ADMIN_PREFIX
 from emulator.http.message import Headers, Request, Response
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Principal, Tenant

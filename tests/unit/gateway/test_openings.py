@@ -5,8 +5,8 @@ from urllib.parse import urlencode
 
 import pytest
 
+from emulator.gateway.entrance import choose
 from emulator.gateway.openings import OpeningFront
-from emulator.gateway.router import choose
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import AccountId, Principal, Region
