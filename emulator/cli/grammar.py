@@ -111,8 +111,10 @@ def _add_function_commands(commands: Commands) -> None:
     invoke.add_argument("--no-wait", dest="wait", action="store_false", help="with --debug: do not wait for a debugger")
 
 
-@group("function", "show the sessions of functions")
+@group("function", "list functions and their sessions")
 def _add_function(actions: Commands) -> None:
+    listed = command(actions, "list", "function:list_functions", "list functions with their configuration")
+    listed.add_argument("--prefix", default="", metavar="TEXT", help="only names that begin with this")
     sessions = command(actions, "sessions", "function:sessions", "list sessions and the instances they are bound to")
     sessions.add_argument("function", nargs="?", default="", metavar="FUNCTION", help="only this function's sessions")
 
