@@ -327,7 +327,7 @@ class Instance:
                 deadline.spare(partial(self._cut, reply.stream, request_id))
             return Outcome(body=b"", error="", duration_ms=deadline.elapsed_ms(), http=reply.http, stream=reply.stream)
         deadline.cancel()
-        outcome = self._judge(reply, deadline, timeout_s)
+        outcome = self._judge(reply, deadline, timeout_s, out_of_memory=kind is INVOKE and invocation.fault == "oom")
         if marker is not None:
             log.add_line(logs.end_marker(marker, request_id, outcome.error))
         return outcome
@@ -370,13 +370,14 @@ class Instance:
         log.add(logs.summary(elapsed_ms, self.image.memory_mb, self._memory_mb))
         self._logs.pop(request_id, None)
 
-    def _judge(self, reply: Answer | Exit, deadline: Deadline, timeout_s: float) -> Outcome:
+    def _judge(self, reply: Answer | Exit, deadline: Deadline, timeout_s: float, *, out_of_memory: bool) -> Outcome:
         """Return how a run ended, and discard the instance unless it can go on.
 
         Raises: CallNotRead; InstanceStartFailed.
         """
         self._note_memory(reply.memory_kb)
-        outcome = judged(reply, deadline, timeout_s, self._shown, self._memory_mb, self._settings.response_limit)
+        limit = self._settings.response_limit
+        outcome = judged(reply, deadline, timeout_s, self._shown, self._memory_mb, limit, out_of_memory=out_of_memory)
         if outcome.is_last:
             self._discard()
         return outcome
