@@ -154,7 +154,7 @@ def create_snapshot(fc: FunctionCompute, call: OperationRequest) -> Response:
             f"description must have at most {limits.SNAPSHOT_DESCRIPTION_BYTES} bytes and no control characters"
         )
     fc.sessions.live(codec.ref_of(call), session_id)
-    raise InvalidArgument(f"the function '{call.path['function']}' is no micro-sandbox, which snapshots are of")
+    raise InvalidArgument(f"the function '{call.path['function']}' is not a micro-sandbox; only these have snapshots")
 
 
 @operation("GetSnapshot", "GET /functions/{function}/snapshots/{snapshot}", api=V2023)
