@@ -23,7 +23,7 @@ ERRORS: Mapping[str, ErrorRow] = {
     "ForbiddenOrigin": ErrorRow(403, "Requests of web pages are not served ({header})."),  # no SDK sends these headers
     "Unguarded": ErrorRow(
         403,
-        "What users and roles may do in the service '{service}' cannot be checked; only the account itself may.",
+        "Permissions in the service '{service}' cannot be checked: only the account's own key may call it.",
         "AccessDenied",
     ),
     "NoSuchService": ErrorRow(

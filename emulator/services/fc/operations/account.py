@@ -24,8 +24,8 @@ from emulator.wire.request import OperationRequest
 def get_account_settings(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Return the availability zones.
 
-    Raises: nothing. Source: aliyun-fc2 client.py; fc-python-sdk test/get_account_test.py for cn-hongkong, elsewhere the
-    zone is assumed.
+    Raises: nothing. Source: aliyun-fc2 client.py; zone of cn-hongkong: fc-python-sdk test/get_account_test.py; assumed:
+    other zones.
     """
     region = call.tenant.region
     return codec.json_answer({"availableAZs": [f"{region}-{_ZONES.get(region, 'f')}"], "defaultRole": ""})
@@ -202,8 +202,7 @@ def list_tag_resources(fc: FunctionCompute, call: OperationRequest) -> Response:
 
     Pages count tags.
 
-    Raises: FunctionNotFound, InvalidArgument.
-    Source: the cloud-wide form of this operation; that pages count tags is assumed.
+    Raises: FunctionNotFound, InvalidArgument. Source: the form that all products share; assumed: pages count tags.
     """
     wanted = codec.tag_filter(codec.json_list(codec.query(call, "Tag"), "Tag"), "Tag")
     kind = codec.query(call, "ResourceType") or "function"

@@ -132,8 +132,8 @@ def delete_version(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Delete a version; one of a 3.0 function stays while an alias points to it.
 
     Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, VersionInUse, ProvisionConfigExist, InvalidArgument.
-    Source: API reference, DeleteServiceVersion; aliyun-fc2 client.py; alibabacloud_fc20230330; fc-python-sdk
-    test/version_test.py, which deletes versions before aliases.
+    Source: API reference, DeleteServiceVersion; aliyun-fc2 client.py; alibabacloud_fc20230330; versions with an alias
+    in 2.0: fc-python-sdk test/version_test.py.
     """
     tenant, scope = call.tenant, codec.owner_of(call)
     _owner(fc, tenant, scope)
