@@ -6,10 +6,10 @@ from emulator.kernel.errors import ErrorRow, ServiceError
 
 ERRORS = {
     "InvalidParameter": ErrorRow(400, "{reason}"),
-    "InvalidClock": ErrorRow(400, "The clock cannot be moved there."),
-    "NotSettled": ErrorRow(409, "Something is still at work."),
-    "SkipEnded": ErrorRow(409, "The condition does not come true."),
-    "LimitExceeded": ErrorRow(400, "There are {most} {what} already."),
+    "InvalidClock": ErrorRow(400, "The clock cannot be moved to this time."),
+    "NotSettled": ErrorRow(409, "The emulator is not idle."),
+    "SkipEnded": ErrorRow(409, "The condition did not become true."),
+    "LimitExceeded": ErrorRow(400, "There are already {most} {what}, the maximum."),
     "InvalidCheckpoint": ErrorRow(400, "This checkpoint cannot be used: {reason}"),
     "NotKept": ErrorRow(500, "The state could not be written: {reason}"),
     "NotFound": ErrorRow(404, "There is no {what} '{name}'."),
