@@ -135,7 +135,7 @@ class Reply:
         content = self._object() if self.body else {}
         if content is None:
             raise CallRefused(
-                self.status, "", _("the response is not from an emulator; is another program listening there?")
+                self.status, "", _("the response is not from an emulator; another program may be listening there")
             )
         return content
 
@@ -186,7 +186,9 @@ class Connection:
         """
         if self._found_keys is None:
             self.compare()  # says whose emulator answers, if one does
-            text = _("there are no keys in {state}; name the emulator's state folder with --state DIR")
+            text = _(
+                "there are no keys in {state}; run localyun start -d first, or name another folder with --state DIR"
+            )
             raise CommandFailed(text.format(state=self._state))
         return self._found_keys
 
@@ -219,7 +221,9 @@ class Connection:
         except CallRefused:
             content = {}
         if "services" not in content:
-            text = _("what answers at {address} (from {source}) is not localyun; start one on another port: {command}")
+            text = _(
+                "the program at {address} (from {source}) is not localyun; start an emulator on another port: {command}"
+            )
             command = "localyun start --port auto"
             raise NoEmulator(text.format(address=self.endpoint.http, source=_(self.endpoint.source), command=command))
         return content

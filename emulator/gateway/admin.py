@@ -238,10 +238,12 @@ async def reset(emulator: RunningEmulator, call: OperationRequest) -> dict[str, 
 
 
 @operation("remove-account", "DELETE /accounts/{account}")
-async def remove_account(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any] | None:
+async def remove_account(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
     """Delete an account, its key and its resources."""
     account = call.path["account"]
-    return {"accountId": account} if await emulator.remove_account(account) else None
+    if not await emulator.remove_account(account):
+        raise GatewayError("NotFound", f"There is no account {account}.")
+    return {"accountId": account}
 
 
 @operation("stop", "POST /stop")

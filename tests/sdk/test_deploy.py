@@ -290,7 +290,7 @@ def test_what_was_there_before_stays_when_the_deployment_goes(project):
     removed = devs.run("deploy", "--remove")
 
     assert attributes["VisibilityTimeout"] == 60
-    assert "was there before, stays" in removed.stdout
+    assert "existed before; kept" in removed.stdout
     assert devs.run("queue", "delete", "devs-jobs").returncode == 0
 
 

@@ -23,6 +23,7 @@ from emulator.cli.output import (
     say_json,
     say_table,
     show_rows,
+    unreadable,
     wants_json,
 )
 from emulator.cli.parameters import parameters_of
@@ -335,7 +336,7 @@ def text_of(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise WrongUsage(_("{file} cannot be read: {reason}", file=path, reason=error.strerror)) from error
+        raise WrongUsage(unreadable(path, error)) from error
     except UnicodeDecodeError as error:
         raise WrongUsage(_("{file} is not UTF-8 text", file=path)) from error
 
@@ -377,7 +378,7 @@ def _say_plan(steps: Plan, path: Path, name: str, notes: Sequence[Problem]) -> N
 
 def _say_steps(steps: Plan) -> None:
     for step in steps.steps:
-        remark = "  " + _("(was there before, stays)") if step.action is Action.LEAVE else ""
+        remark = "  " + _("(existed before; kept)") if step.action is Action.LEAVE else ""
         verb = padded(_(step.action.value), 9)
         say(f"  {words_of(step.action).sign} {verb}  {step.subject.type}  {step.subject.logical}{remark}")
     texts = ((words_of(action).counted, steps.count(action)) for action in Action)

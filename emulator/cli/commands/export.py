@@ -101,7 +101,7 @@ def _make_room(folder: Path, file: str, *, overwrite: bool) -> None:
         raise WrongUsage(_("{folder} is a file", folder=folder))
     there = [name for name in (file, _CODE) if os.path.lexists(folder / name)]  # a link would be written through
     if there and not overwrite:
-        text = _("{folder} already has {name}; name another folder, or overwrite it with --overwrite")
+        text = _("{folder} already contains {name}; choose another folder, or overwrite it with --overwrite")
         raise CommandFailed(text.format(folder=folder, name=there[0]))
     if (folder / _CODE).is_dir():
         shutil.rmtree(folder / _CODE)

@@ -128,7 +128,7 @@ def explain(error: BaseException, settings: Settings) -> str | None:
         case KeyFileDamaged():
             return str(error)
         case sqlite3.Error():
-            text = _("{file} cannot be used: {error}. Is the disk full, or the folder not writable?")
+            text = _("{file} cannot be used: {error}. Check that the disk is not full and that the folder is writable.")
             return text.format(file=state / "state.db", error=error)
         case OSError() if error.filename is None and error.errno not in _FULL:
             text = _(
