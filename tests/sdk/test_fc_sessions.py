@@ -474,6 +474,7 @@ def test_list_goes_on_from_its_token(site):
     assert [each.session_id for each in site.sessions(name, session_id="s3").sessions] == ["s3"]
     assert refused(site.sessions, name, limit=101)[0] == 400
     assert refused(site.sessions, name, session_status="Gone")[0] == 400
+    assert not any(site.sessions(name, session_status=each).sessions for each in ("Pausing", "Paused", "Resuming"))
 
 
 def test_pause_resume_and_snapshots_of_what_cannot_have_them(site):
