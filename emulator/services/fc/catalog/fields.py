@@ -338,8 +338,8 @@ FUNCTION_3 = Shape(
             "idle_timeout_s",
             WHOLE,
             help=(
-                "seconds before an idle instance is released; stored, without effect",
-                "空闲实例释放前的秒数；保存，不起作用",
+                "seconds before an idle instance is released; -1, as without it: 300",
+                "空闲实例释放前的秒数；-1 与不设置相同，为 300",
             ),
         ),
         Field(
