@@ -338,7 +338,7 @@ def test_terraform_says_the_handler_of_a_program_that_has_none(kind):
     """The provider requires one of every function, which a custom runtime need not have."""
     text, _ = written(a_resource(*kind, runtime="custom.debian12"), a_resource("fc3.function", "api", handler="a.b"))
 
-    assert [line.split(" = ")[1] for line in text.splitlines() if "handler" in line] == ['""', '"a.b"']
+    assert [line.split(" = ")[1] for line in text.splitlines() if "handler" in line] == ['"index.handler"', '"a.b"']
 
 
 def test_terraform_leaves_out_structures_that_nobody_has_set():
