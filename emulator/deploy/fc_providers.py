@@ -17,6 +17,7 @@ from emulator.deploy.provider import (
     ApiClient,
     Attributes,
     Content,
+    Disagreement,
     Group,
     Identity,
     Immutable,
@@ -24,11 +25,12 @@ from emulator.deploy.provider import (
     Reference,
     ResourceProvider,
     Route,
+    opened,
     path_of,
     role_in,
 )
 from emulator.kernel.frozen import replace
-from emulator.services.fc.catalog import alias_fields, domain_fields
+from emulator.services.fc.catalog import affinity, alias_fields, domain_fields
 from emulator.services.fc.catalog import fields as catalog
 from emulator.wire.schema.kinds import Shape
 
@@ -91,6 +93,14 @@ class _Function(Packaged, _Rest):
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
         changed = resource.package is None or has_other_package(resource, actual)
         return super().update(api, with_code(resource) if changed else resource, actual)
+
+    def disagreements(self, resource: Resource, actual: ActualState) -> Iterator[Disagreement]:
+        """Yield where the function is not what the file says; the name of its sessions' header has no case."""
+        config = opened(resource.properties.get("sessionAffinityConfig"))
+        if isinstance(config, dict):
+            given = {**resource.properties, "sessionAffinityConfig": affinity.lowered(config)}
+            resource = replace(resource, properties=given)
+        return super().disagreements(resource, actual)
 
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
         settings = super().saved(api, resource, actual)

@@ -205,7 +205,7 @@ class ResourceProvider(ABC):
         """
         for name, wanted in resource.properties.items():
             if name != "code":
-                yield from disagreements((name,), _opened(wanted), _opened(self.value(name, actual)))
+                yield from disagreements((name,), opened(wanted), opened(self.value(name, actual)))
 
     def has_other_code(self, api: ApiClient, resource: Resource, actual: ActualState) -> bool:
         """Whether the file comes with code that is not the one in the emulator."""
@@ -378,13 +378,12 @@ def disagreements(path: tuple[str, ...], wanted: Any, actual: Any) -> Iterator[D
         yield from disagreements((*path, name), wanted.get(name), theirs.get(name))
 
 
-def _opened(value: Any) -> Any:
+def opened(value: Any) -> Any:
     """Return the map or list that a JSON text holds, anything else as it is."""
     try:
-        opened = json.loads(value) if isinstance(value, str) and value[:1] in {"{", "["} else value
+        return json.loads(value) if isinstance(value, str) and value[:1] in {"{", "["} else value
     except (ValueError, RecursionError):
         return value
-    return opened
 
 
 def decoded(text: str) -> bytes | None:

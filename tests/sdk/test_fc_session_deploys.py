@@ -6,7 +6,7 @@ import re
 import pytest
 
 from emulator.testing import Emulator
-from tests.sdk.test_fc_sessions import BY_HEADER, Site
+from tests.sdk.test_fc_sessions import BY_HEADER, PROGRAM, Site
 
 pytest.importorskip("alibabacloud_fc20230330")
 pytestmark = pytest.mark.sdk
@@ -35,6 +35,28 @@ def in_terraform(text, name):
     """Return the attributes of a function's block that stand on a line of their own."""
     block = next(each for each in text.split("\nresource ") if f'"{name}"' in each and "fcv3_function" in each)
     return {key: json.loads(value) for key, value in re.findall(r'^  (\w+) += (".*"|[\d.]+)$', block, re.MULTILINE)}
+
+
+def test_file_that_is_deployed_again_changes_nothing_whatever_the_case_of_the_header(site, tmp_path):
+    """The service keeps its name in lower case; another time to live is a difference."""
+    config = {"affinityHeaderFieldName": "X-Words-Session", "sessionTTLInSeconds": 60}
+    props = {"region": "cn-hangzhou", "functionName": "s-words", "runtime": "custom.debian12", "code": "./code",
+             "sessionAffinity": "HEADER_FIELD"}  # fmt: skip
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "bootstrap").write_text(PROGRAM)
+
+    def planned(**more):
+        given = {**props, "sessionAffinityConfig": json.dumps(config | more)}
+        file = {"edition": "3.0.0", "name": "s-words", "resources": {"words": {"component": "fc3", "props": given}}}
+        (tmp_path / "s.yaml").write_text(json.dumps(file))
+        return site.localyun.command("deploy", "--plan", str(tmp_path / "s.yaml"))
+
+    assert "1 to create" in planned()
+    site.localyun.deploy(tmp_path / "s.yaml")
+
+    assert "= unchanged  fc3 function  words" in planned()
+    assert "~ update     fc3 function  words" in planned(sessionTTLInSeconds=61)
+    site.client.delete_function("s-words")
 
 
 def test_every_kind_of_affinity_comes_back_as_it_was(site, tmp_path):

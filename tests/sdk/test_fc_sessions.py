@@ -236,7 +236,10 @@ def test_concurrency_of_a_custom_runtime_is_200(site):
     assert site.shown(site.function(custom=True)).instance_concurrency == 200
     assert site.shown(site.function(custom=False)).instance_concurrency == 1
     isolated = {"instanceIsolationMode": "SESSION_EXCLUSIVE", "cpu": 2, "memorySize": 4096}
-    assert site.shown(site.function(custom=True, instanceConcurrency=1, **isolated)).instance_concurrency == 1
+    alone = site.function(custom=True, instanceConcurrency=1, **isolated)
+    assert site.shown(alone).instance_concurrency == 1
+    assert site.update(alone, description="another").instance_concurrency == 1
+    assert site.update(alone, instanceIsolationMode="SHARE").instance_concurrency == 200
 
 
 def test_configuration_without_affinity_is_dropped(site):
@@ -474,6 +477,7 @@ def test_list_goes_on_from_its_token(site):
     assert [each.session_id for each in site.sessions(name, session_id="s3").sessions] == ["s3"]
     assert refused(site.sessions, name, limit=101)[0] == 400
     assert refused(site.sessions, name, session_status="Gone")[0] == 400
+    assert not any(site.sessions(name, session_status=each).sessions for each in ("Pausing", "Paused", "Resuming"))
 
 
 def test_pause_resume_and_snapshots_of_what_cannot_have_them(site):

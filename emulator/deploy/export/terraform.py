@@ -76,6 +76,9 @@ _USUAL: Mapping[str, Any] = {
 """Values that need not be said, nor noted where a type has no argument for them."""
 
 
+_ANY_HANDLER = "index.handler"
+"""What a custom runtime without a handler gets, which does not look at it; an empty one is refused."""
+
 _ENDPOINTS = (
     ("http", re.compile(r"(https?://.*)")),
     ("queue", re.compile(r"acs:mns:.*:/?queues/([^/]+)")),
@@ -209,8 +212,13 @@ class _Configuration(Writer):
         return {"publish": True} if key_of("fc.version", (each.identity[0], "version")) in self._there else {}
 
     def function_2(self, each: Resource, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Return the archive of a function in a service."""
-        return {} if each.package is None else {"filename": _Raw(self._filename(each))}
+        """Return the archive of a function in a service, and the handler, which the provider requires."""
+        handler = {"handler": arguments.get("handler") or _ANY_HANDLER}
+        return handler if each.package is None else {**handler, "filename": _Raw(self._filename(each))}
+
+    def function_3(self, each: Resource, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the archive of a function, and the handler, which the provider requires of custom runtimes too."""
+        return {"handler": arguments.get("handler") or _ANY_HANDLER} | self.code(each, arguments)
 
     def code(self, each: Resource, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return the archive of a function or a layer."""
@@ -359,7 +367,7 @@ TYPES: Mapping[str, Type] = {
         "alicloud_fcv3_function",
         ("function_name",),
         _FUNCTION_3,
-        written=_Configuration.code,
+        written=_Configuration.function_3,
         absent={"vpc_config": _words("role")},
     ),
     "fc3.trigger": Type(

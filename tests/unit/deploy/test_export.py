@@ -333,6 +333,14 @@ def written(*resources):
     return done.text.partition('"alicloud_account" "current" {}')[2], done.notes
 
 
+@pytest.mark.parametrize("kind", [("fc3.function", "server"), ("fc.function", "shop", "server")])
+def test_terraform_says_the_handler_of_a_program_that_has_none(kind):
+    """The provider requires one of every function, which a custom runtime need not have."""
+    text, _ = written(a_resource(*kind, runtime="custom.debian12"), a_resource("fc3.function", "api", handler="a.b"))
+
+    assert [line.split(" = ")[1] for line in text.splitlines() if "handler" in line] == ['"index.handler"', '"a.b"']
+
+
 def test_terraform_leaves_out_structures_that_nobody_has_set():
     """The API shows them with all their members, the provider refuses them without values."""
     text, notes = written(

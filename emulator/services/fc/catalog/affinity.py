@@ -109,11 +109,12 @@ def affinity_of(config: FunctionConfig) -> Affinity | None:
     )
 
 
-def settled(config: FunctionConfig, given: Mapping[str, Any]) -> FunctionConfig:
+def settled(config: FunctionConfig, given: Mapping[str, Any], before: FunctionConfig | None = None) -> FunctionConfig:
     """Return a function's settings as affinity and isolation leave them; *given* are those that its caller has set.
 
     A configuration without affinity is dropped, its header name is kept in lower case, and the instance concurrency
-    becomes what the runtime allows unless it was given; isolation of requests overrides one that was.
+    becomes what the runtime allows unless it was given, now or when the function had affinity *before*; isolation of
+    requests overrides one that was.
 
     Raises: InvalidArgument.
     Source: as the module's, and deployment tools that met these answers; that a built-in runtime refuses another
@@ -133,10 +134,21 @@ def settled(config: FunctionConfig, given: Mapping[str, Any]) -> FunctionConfig:
     if mode == REQUEST_EXCLUSIVE or (mode == SESSION_EXCLUSIVE and kind == STREAMABLE):
         raise InvalidArgument(f"instanceIsolationMode {mode} cannot be combined with sessionAffinity {kind}")
     config = replace(config, session_affinity_config=_checked(kind, config.session_affinity_config))
-    if not is_custom(config.runtime):
-        return _with_concurrency(config, given, 1)
-    also = {1} if mode == SESSION_EXCLUSIVE else set()
-    return _with_concurrency(config, given, limits.INSTANCE_CONCURRENCY.high, also)
+    has_one = "instance_concurrency" in given or (before is not None and (before.session_affinity or NONE) != NONE)
+    forced = limits.INSTANCE_CONCURRENCY.high if is_custom(config.runtime) else 1
+    if has_one and config.instance_concurrency in {forced, 1 if mode == SESSION_EXCLUSIVE else forced}:
+        return config
+    if "instance_concurrency" in given:
+        raise InvalidArgument(f"ConcurrencyLimit is invalid for session function, allowed: {forced}")
+    return replace(config, instance_concurrency=forced)
+
+
+def lowered(members: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of a configuration as they are kept: the header's name in lower case."""
+    return {
+        name: value.lower() if name.lower() == "affinityheaderfieldname" and isinstance(value, str) else value
+        for name, value in members.items()
+    }
 
 
 def _checked(kind: str, text: str | None) -> str | None:
@@ -145,17 +157,5 @@ def _checked(kind: str, text: str | None) -> str | None:
     checked = BODY.reader(_SHAPES[kind])(members, "sessionAffinityConfig")
     if kind == HEADER and "affinityHeaderFieldName" not in checked:
         raise InvalidArgument("sessionAffinityConfig.affinityHeaderFieldName is required")
-    lowered = {
-        name: value.lower() if name.lower() == "affinityheaderfieldname" else value for name, value in members.items()
-    }
-    return text if lowered == members else BODY.reader(JSON_TEXT)(lowered, "sessionAffinityConfig")
-
-
-def _with_concurrency(
-    config: FunctionConfig, given: Mapping[str, Any], forced: int, also: frozenset[int] | set[int] = frozenset()
-) -> FunctionConfig:
-    if config.instance_concurrency in {forced, *also} and "instance_concurrency" in given:
-        return config
-    if "instance_concurrency" in given:
-        raise InvalidArgument(f"ConcurrencyLimit is invalid for session function, allowed: {forced}")
-    return replace(config, instance_concurrency=forced)
+    kept = lowered(members)
+    return text if kept == members else BODY.reader(JSON_TEXT)(kept, "sessionAffinityConfig")

@@ -338,8 +338,8 @@ FUNCTION_3 = Shape(
             "idle_timeout_s",
             WHOLE,
             help=(
-                "seconds before an idle instance is released; stored, without effect",
-                "空闲实例释放前的秒数；保存，不起作用",
+                "seconds before an idle instance is released; -1, as without it: 300",
+                "空闲实例释放前的秒数；-1 与不设置相同，为 300",
             ),
         ),
         Field(
@@ -388,10 +388,12 @@ FUNCTION_3 = Shape(
 """A function of the API without services."""
 
 
-def check_together(config: FunctionConfig, given: Mapping[str, Any] = MappingProxyType({})) -> FunctionConfig:
+def check_together(
+    config: FunctionConfig, given: Mapping[str, Any] = MappingProxyType({}), before: FunctionConfig | None = None
+) -> FunctionConfig:
     """Check what concerns more than one field of a function, and return it with what some fields make of others.
 
-    *given* are those that the caller has set.
+    *given* are those that the caller has set, *before* is what an existing function had.
 
     Raises: InvalidArgument. Source: terraform-provider-alicloud's tests, for a web server that is turned off.
     """
@@ -409,7 +411,7 @@ def check_together(config: FunctionConfig, given: Mapping[str, Any] = MappingPro
     if config.ca_port is not None and "ca_port" not in given and _turns_web_server_off(given):
         config = replace(config, ca_port=None)
     if config.session_affinity or config.session_affinity_config is not None or config.isolation_mode:
-        return affinity.settled(config, given)
+        return affinity.settled(config, given, before)
     return config
 
 

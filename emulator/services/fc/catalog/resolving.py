@@ -343,6 +343,7 @@ class Resolver:
             sessions=affinity.per_instance if affinity else 0,
             exclusive=affinity is not None and affinity.exclusive,
             once=config.isolation_mode == REQUEST_EXCLUSIVE,
+            idle_s=max(config.idle_timeout_s or 0, 0),
         )
         return Target(function, image.version, image, shared.role, affinity)
 

@@ -231,7 +231,7 @@ async def change_function(
     async with await _storing(fc, tenant, replace(function.config, **values), source) as code:
         # storing the code took time: what is changed is the function as it is now
         function = _changeable(fc, tenant, service, name, source, etag)
-        config = fields.check_together(replace(function.config, **values), values)
+        config = fields.check_together(replace(function.config, **values), values, function.config)
         code = code or function.code
         if code is None and config.runtime != CUSTOM_CONTAINER:
             raise InvalidArgument(f"code is required for the runtime {config.runtime}")

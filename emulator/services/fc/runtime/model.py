@@ -66,7 +66,7 @@ class FunctionImage:
     ``keys_in_calls`` say where the keys of the role are: in variables; in the context or the fields of each request.
     ``label`` names the function in logs, ``size`` is what its instances are metered by. ``sessions`` is how many
     sessions an instance may have, 0 for a function whose calls are not bound; with ``exclusive`` an instance is for one
-    session alone, with ``once`` for one call.
+    session alone, with ``once`` for one call. ``idle_s`` is how long an instance may be idle, 0 for as long as usual.
     """
 
     key: str
@@ -106,6 +106,7 @@ class FunctionImage:
     sessions: int = 0
     exclusive: bool = False
     once: bool = False
+    idle_s: int = 0
 
     @property
     def is_shared(self) -> bool:

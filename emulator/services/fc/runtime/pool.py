@@ -385,8 +385,8 @@ class InstancePool:
     def _idles(self, instance: Instance) -> None:
         """Record that *instance* is idle from now on."""
         instance.idle_since = self._clock.now()
-        if not self._reaper.armed:
-            self._reaper.arm(instance.idle_since)
+        if not self._reaper.armed or instance.image.idle_s:
+            self._reaper.arm(instance)
 
     async def _freeze(self, instance: Instance, frozen: asyncio.Future[None]) -> None:
         waiting = self._freezing[instance.image.key]

@@ -1,19 +1,23 @@
 """Ending instances that have been idle for long enough.
 
 Time spent idle follows the emulator's clock. Instances that are kept ready, have a session, or run a command beside
-their calls are passed over. Source: assumed; the time until an idle instance ends is not documented.
+their calls are passed over. Source: terraform-provider-alicloud, ``idle_timeout``: an instance without requests for
+that long is destroyed, and -1 means the platform's own time, which is not documented.
 """
 
 import asyncio
 from collections.abc import Callable, Iterable
 
-from emulator.kernel.clock import Clock, Millis
+from emulator.kernel.clock import SECOND, Clock, Millis
 from emulator.kernel.timers import LoopTimers
 from emulator.services.fc.runtime.instance import Instance
 
 
 class Reaper:
-    """Calls *retire* for those of *instances* that have been idle for *idle_ms*; one timer serves them all."""
+    """Calls *retire* for those of *instances* that have been idle for as long as their functions say, else *idle_ms*.
+
+    One timer serves them all.
+    """
 
     def __init__(
         self,
@@ -28,6 +32,7 @@ class Reaper:
         self._retire = retire
         self.armed = False
         """Whether it will look; a plain attribute, because every call that ends asks."""
+        self._look_at = Millis(0)
 
     def open(self, loop: asyncio.AbstractEventLoop) -> None:
         """Begin; the timer is one of *loop*."""
@@ -42,10 +47,18 @@ class Reaper:
         if self.armed:
             self._timers.clock_moved()
 
-    def arm(self, idle_since: int) -> None:
-        """Look when an instance that is idle since then will have been so for long enough."""
-        self.armed = True
-        self._timers.call_at(Millis(idle_since + self._idle_ms), "reap", self._look)
+    def arm(self, instance: Instance) -> None:
+        """Look when an instance that is idle now will have been so for long enough, unless it looks earlier.
+
+        It looks after *idle_ms* at the latest, so that one which is idle meanwhile for as long as usual need not ask.
+        """
+        due = min(self._due(instance), Millis(self._clock.now() + self._idle_ms))
+        if not self.armed or due < self._look_at:
+            self.armed, self._look_at = True, due
+            self._timers.call_at(due, "reap", self._look)
+
+    def _due(self, instance: Instance) -> Millis:
+        return Millis(instance.idle_since + (instance.image.idle_s * SECOND or self._idle_ms))
 
     def _look(self) -> None:
         """Retire what has been idle for long enough, and come back when the next one will have been."""
@@ -57,8 +70,7 @@ class Reaper:
             if instance.calls == 0 and not (instance.provisioned or instance.on_exit or instance.seats)
         ]
         for instance in idle:
-            if now - instance.idle_since >= self._idle_ms:
+            if self._due(instance) <= now:
                 self._retire(instance)
-        waiting = [instance.idle_since for instance in idle if now - instance.idle_since < self._idle_ms]
-        if waiting:
-            self.arm(min(waiting))
+            else:
+                self.arm(instance)

@@ -19,7 +19,7 @@ from emulator.services.fc.model import CUSTOM_CONTAINER, LATEST, FunctionRef
 from emulator.services.fc.ports import Instances, Platform
 from emulator.services.fc.runtime.model import Invocation
 from emulator.services.fc.runtime.seating import Seat
-from emulator.services.fc.sessions.model import Session, Status, begun, expired, paused, resting, working
+from emulator.services.fc.sessions.model import LIVE, Session, Status, begun, expired, paused, resting, working
 from emulator.services.fc.sessions.store import SessionStore
 
 _TIMER = ("fc", "sessions")
@@ -188,14 +188,18 @@ class Sessions:
     async def resume(self, session: Session, target: Target, request_id: str) -> Session:
         """Bind a paused session to an instance again.
 
-        Raises: InvalidArgument, SessionNotPaused; RuntimeFailure, after which it is still paused.
+        Raises: SessionNotPaused; RuntimeFailure, after which it is still paused; SessionNotFound when it has ended
+        meanwhile.
         """
         if session.status is not Status.PAUSED:
             raise FcError("SessionNotPaused", session=session.session_id, status=session.status.value)
         target = self.target_of(session, target)
         await self._bind(session, target, request_id)
         now = self._clock.now()
-        return self._put(resting(replace(session, status=Status.ACTIVE, modified_at=now), now))
+        kept = self.store.get(session.seq or 0)
+        if kept is None or kept.status not in LIVE:
+            raise FcError("SessionNotFound", session=session.session_id)
+        return self._put(resting(replace(kept, status=Status.ACTIVE, modified_at=now), now))
 
     def _check_pausable(self, session: Session) -> None:
         if not self._is_pausable(session):
@@ -242,11 +246,15 @@ class Sessions:
             self._put(working(session, self._clock.now()))
 
     def leave(self, session: Session) -> None:
-        """Record that a call of a session has ended; one that expired meanwhile is taken from its instance."""
+        """Record that a call of a session has ended; one that expired meanwhile is taken from its instance.
+
+        What ends after all sessions were closed or put back is no call of theirs any more.
+        """
         assert session.seq is not None
-        count = self._running.pop(session.seq, 1) - 1
-        if count > 0:
-            self._running[session.seq] = count
+        count = self._running.pop(session.seq, 0)
+        if count > 1:
+            self._running[session.seq] = count - 1
+        if count != 1:
             return
         kept = self.store.get(session.seq) if self._open else None
         if kept is None or kept.status is Status.EXPIRED:

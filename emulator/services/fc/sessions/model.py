@@ -19,10 +19,12 @@ from emulator.services.fc.model import Dated, FunctionRef
 
 
 class Status(StrEnum):
-    """What a session is. Pausing and resuming are over at once here."""
+    """What a session is. Pausing and resuming are over at once here, so that no session is found in these two."""
 
     ACTIVE = "Active"
+    PAUSING = "Pausing"
     PAUSED = "Paused"
+    RESUMING = "Resuming"
     EXPIRED = "Expired"
 
 

@@ -24,11 +24,19 @@ class SessionStore(RowStore):
     """The table ``fc_sessions``."""
 
     TABLES = (_ROWS,)
+    _newest = 0
 
     def put(self, session: Session) -> Session:
-        """Write a session, new or not, and return it with its number."""
-        cursor = self._write(_ROWS.put, _ROWS.values(session))
-        return session if session.seq is not None else replace(session, seq=cursor.lastrowid)
+        """Write a session, new or not, and return it with its number.
+
+        The number of a session that is gone does not come back: its calls and streams, which end later, name it.
+        """
+        if session.seq is None:
+            (highest,) = self._database.read("SELECT max(seq) FROM fc_sessions").fetchone()
+            self._newest = max(self._newest, highest or 0) + 1
+            session = replace(session, seq=self._newest)
+        self._write(_ROWS.put, _ROWS.values(session))
+        return session
 
     def get(self, seq: int) -> Session | None:
         """Return a session by its number."""

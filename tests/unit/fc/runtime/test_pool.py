@@ -106,6 +106,34 @@ async def test_retired_family_ends_idle_instances_now_and_busy_ones_after_their_
     assert still.instance_id == kept.instance_id
 
 
+async def test_functions_say_how_long_their_instances_may_be_idle(functions):
+    """A shorter time and a longer one than usual, side by side with one that says nothing."""
+    clock = VirtualClock()
+    spans = {"short": 100, "usual": 0, "long": 1000}
+    images = [
+        functions.image("def handler(event, context): return 1", family=name, idle_s=idle_s)
+        for name, idle_s in spans.items()
+    ]
+    left = []
+
+    async with functions.pool(clock=clock) as pool:
+
+        def living():
+            return [name for name in spans if pool.instances(name)]
+
+        for image in reversed(images):
+            await pool.invoke(image, functions.invocation())
+        for seconds, gone in ((99, 0), (1, 1), (199, 1), (1, 2), (699, 2), (1, 3)):
+            clock.move_to(clock.now() + seconds * 1000)
+            pool.clock_moved()
+            await until(lambda gone=gone: len(living()) <= len(spans) - gone)
+            left.append(living())
+
+    assert left == [
+        ["short", "usual", "long"], ["usual", "long"], ["usual", "long"], ["long"], ["long"], [],
+    ]  # fmt: skip
+
+
 async def test_idle_instances_are_reaped_by_the_emulators_clock(functions):
     """Idle time is measured on the clock that was given, which may stand still; provisioned instances stay."""
     clock = VirtualClock()

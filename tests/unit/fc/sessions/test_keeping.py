@@ -212,6 +212,47 @@ async def test_call_of_a_paused_session_resumes_it_where_it_may(kept, resumes):
         assert answer.body["Code"] == "SessionNotActive"
 
 
+async def test_what_is_left_of_a_session_that_is_gone_touches_no_other(kept):
+    """Its call goes on after the function was deleted and made again; a new session is no business of its end."""
+    sessions = kept.fc.sessions
+    gone = begin(kept, "gone")
+    sessions.enter(gone)
+    sessions.end_of([gone])
+    new = begin(kept, "new")
+    seat = sessions.seat(new)
+    sessions.enter(new)
+    sessions.leave(new)
+
+    sessions.leave(gone)
+    sessions.end_of([gone])
+
+    assert sessions.live(lane(kept), "new").seq == new.seq != gone.seq
+    assert sessions.seat(new) is seat
+    await kept.after(60_000)
+    assert kept.chairs.left == [("new", False)]
+
+
+@pytest.mark.parametrize("end", ["deleted", "expired"])
+async def test_session_that_ends_while_it_is_resumed_is_not_there_again(kept, end):
+    """Its instance is let go, and who resumes it is told so."""
+    pausable(kept)
+    sessions, chairs = kept.fc.sessions, kept.chairs
+    session = sessions.pause(begin(kept, "sleeper"))
+
+    async def meanwhile(image, seat, invocation):
+        if end == "deleted":
+            sessions.delete(session)
+        else:
+            await kept.after(6 * HOUR_MS)
+
+    chairs.settle = meanwhile
+    answer = await kept.v3("PUT", "/functions/f/sessions/sleeper/resume")
+
+    assert (answer.status, answer.body["Code"]) == (404, "SessionNotFound")
+    assert sessions.store.live(lane(kept), "sleeper") is None
+    assert [each for each, _ in chairs.left] == ["sleeper"]
+
+
 async def test_every_row_can_be_read_again(kept):
     """A state of unknown origin is read through before it is used."""
     begin(kept, "a")
