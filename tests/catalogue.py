@@ -109,7 +109,7 @@ def console_texts():
         for _, _, text in environment.extract_translations(path.read_text(encoding="utf-8")):
             found[text] = None
     for path in sorted(CONSOLE.rglob("*.py")):
-        found.update(dict.fromkeys(_marked(ast.parse(path.read_text(encoding="utf-8")))))
+        found.update(dict.fromkeys(_marked(ast.parse(path.read_text(encoding="utf-8")), "_", "FormRefused")))
     found.update(dict.fromkeys((*STATES.values(), *COMING, *CAUSES.values(), *WORDS, *SENTENCES.values())))
     for each in TUTORIALS:
         found.update(dict.fromkeys((each.title, each.duration)))
@@ -164,9 +164,13 @@ def untranslated():
                         yield path.relative_to(ROOT).as_posix(), node.lineno, text
 
 
-def _marked(tree):
+def _marked(tree, *names):
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and _name(node.func) == "_" and isinstance(node.args[0], ast.Constant):
+        if (
+            isinstance(node, ast.Call)
+            and _name(node.func) in (names or ("_",))
+            and isinstance(node.args[0], ast.Constant)
+        ):
             yield node.args[0].value
 
 

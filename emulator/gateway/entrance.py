@@ -257,6 +257,7 @@ class Entrance:
         except AuthFailure as failure:
             if counted:
                 self.refusals.add(call, failure)
+            call.about = {"refused": failure.reason.name}
             error = front.auth_error(failure, call)
             raise (error.advise(failure.advice) if failure.advice else error) from failure
 
