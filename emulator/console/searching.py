@@ -103,7 +103,8 @@ def _triggers(view: View, text: str) -> Iterator[Row]:
 
 
 def _buckets(view: View, text: str) -> Iterator[Row]:
-    yield from _called("bucket", (bucket.name for bucket in view.call(view.objects.buckets, view.tenant)), text)
+    for bucket in view.call(view.objects.buckets, view.tenant, "", FOUND, text.lower()).items:
+        yield {"kind": "bucket", "name": bucket.name}
 
 
 _KINDS = (_flows, _executions, _queues, _topics, _functions, _schedules, _triggers, _buckets)
