@@ -81,6 +81,15 @@ def all_named(database: Database, select: str, tenant: Tenant, prefix: str, star
     )
 
 
+def names_with(
+    database: Database, table: Literal["mns_queues", "mns_topics"], tenant: Tenant, containing: str, limit: int
+) -> list[str]:
+    """Return up to *limit* names of a table's rows in which *containing*, in small letters, stands, in order."""
+    where = "account = ? AND region = ? AND instr(lower(name), ?) ORDER BY name LIMIT ?"
+    rows = database.read(f"SELECT name FROM {table} WHERE {where}", (*tenant, containing, limit))  # noqa: S608 - as below
+    return [name for (name,) in rows]
+
+
 def count_named(database: Database, table: Literal["mns_queues", "mns_topics"], tenant: Tenant) -> int:
     """Return how many rows of a table a tenant has."""
     sql = f"SELECT count(*) FROM {table} WHERE account = ? AND region = ?"  # noqa: S608 - one of two constants
@@ -121,6 +130,10 @@ class QueueStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    def names_with(self, tenant: Tenant, containing: str, limit: int) -> list[str]:
+        """Return up to *limit* names of queues in which *containing*, in small letters, stands."""
+        return names_with(self._database, "mns_queues", tenant, containing, limit)
 
     def tenants(self) -> dict[Tenant, int]:
         """Return how many queues each account has in each region where it has some."""
@@ -258,7 +271,7 @@ class QueueStore:
     def latest(self, tenant: Tenant, before: int, limit: int) -> list[tuple[int, str, str, str]]:
         """Return number, queue, id and body of up to *limit* messages of a tenant, newest first, *before* a number."""
         return self._database.read(
-            "SELECT m.seq, q.name, m.message_id, m.body FROM mns_messages m JOIN mns_queues q ON q.id = m.queue"
+            "SELECT m.seq, q.name, m.message_id, m.body FROM mns_messages m CROSS JOIN mns_queues q ON q.id = m.queue"
             " WHERE m.seq < ? AND q.account = ? AND q.region = ? ORDER BY m.seq DESC LIMIT ?",
             (before, *tenant, limit),
         ).fetchall()

@@ -14,6 +14,7 @@ from emulator.services.mns.queues.store import (
     count_named,
     inserted,
     insertion,
+    names_with,
     one_named,
 )
 from emulator.services.mns.topics.model import (
@@ -86,6 +87,10 @@ class TopicStore:
         """Return a topic."""
         row = one_named(self._database, _TOPIC, tenant, name)
         return _topic(row) if row else None
+
+    def names_with(self, tenant: Tenant, containing: str, limit: int) -> list[str]:
+        """Return up to *limit* names of topics in which *containing*, in small letters, stands."""
+        return names_with(self._database, "mns_topics", tenant, containing, limit)
 
     def count(self, tenant: Tenant) -> int:
         """Return how many topics a tenant has."""
