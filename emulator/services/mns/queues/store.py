@@ -73,11 +73,16 @@ def one_named(database: Database, select: str, tenant: Tenant, name: str) -> tup
     return row
 
 
-def all_named(database: Database, select: str, tenant: Tenant, prefix: str, start: str, limit: int) -> Iterable[Any]:
-    """Return at most *limit* rows whose name starts with *prefix*, from the name *start* on, ordered by name."""
+def all_named(
+    database: Database, select: str, tenant: Tenant, prefix: str, start: str, limit: int, skipped: int = 0
+) -> Iterable[Any]:
+    """Return at most *limit* rows whose name starts with *prefix*, from the name *start* on, ordered by name.
+
+    The first *skipped* of them are left out.
+    """
     return database.read(
-        f"{select} WHERE account = ? AND region = ? AND name >= ? AND name < ? ORDER BY name LIMIT ?",
-        (tenant.account, tenant.region, max(prefix, start), prefix + ABOVE_ALL_NAMES, limit),
+        f"{select} WHERE account = ? AND region = ? AND name >= ? AND name < ? ORDER BY name LIMIT ? OFFSET ?",
+        (tenant.account, tenant.region, max(prefix, start), prefix + ABOVE_ALL_NAMES, limit, skipped),
     )
 
 
@@ -90,10 +95,12 @@ def names_with(
     return [name for (name,) in rows]
 
 
-def count_named(database: Database, table: Literal["mns_queues", "mns_topics"], tenant: Tenant) -> int:
-    """Return how many rows of a table a tenant has."""
-    sql = f"SELECT count(*) FROM {table} WHERE account = ? AND region = ?"  # noqa: S608 - one of two constants
-    return int(database.read(sql, (tenant.account, tenant.region)).fetchone()[0])
+def count_named(
+    database: Database, table: Literal["mns_queues", "mns_topics"], tenant: Tenant, prefix: str = ""
+) -> int:
+    """Return how many rows of a table a tenant has whose name starts with *prefix*."""
+    sql = f"SELECT count(*) FROM {table} WHERE account = ? AND region = ? AND name >= ? AND name < ?"  # noqa: S608 - one of two constants
+    return int(database.read(sql, (*tenant, prefix, prefix + ABOVE_ALL_NAMES)).fetchone()[0])
 
 
 _ADD_QUEUE = insertion("mns_queues", _SETTINGS, "account", "region", "name", "created_at", "modified_at")
@@ -172,14 +179,14 @@ class QueueStore:
         )
         return ((_queue(row[:-1]), bool(row[-1])) for row in rows.fetchall())
 
-    def names(self, tenant: Tenant, *, prefix: str, start: str, limit: int) -> list[str]:
-        """Return at most *limit* names that start with *prefix*, from *start* on, in order."""
-        rows = all_named(self._database, "SELECT name FROM mns_queues", tenant, prefix, start, limit)
+    def names(self, tenant: Tenant, *, prefix: str, start: str, limit: int, skipped: int = 0) -> list[str]:
+        """Return at most *limit* names that start with *prefix*, from *start* on, in order, without the first ones."""
+        rows = all_named(self._database, "SELECT name FROM mns_queues", tenant, prefix, start, limit, skipped)
         return [name for (name,) in rows]
 
-    def count(self, tenant: Tenant) -> int:
-        """Return how many queues a tenant has."""
-        return count_named(self._database, "mns_queues", tenant)
+    def count(self, tenant: Tenant, prefix: str = "") -> int:
+        """Return how many queues a tenant has whose names start with *prefix*."""
+        return count_named(self._database, "mns_queues", tenant, prefix)
 
     def all_queues(self) -> list[Queue]:
         """Return every queue of every tenant."""

@@ -92,13 +92,16 @@ class TopicStore:
         """Return up to *limit* names of topics in which *containing*, in small letters, stands."""
         return names_with(self._database, "mns_topics", tenant, containing, limit)
 
-    def count(self, tenant: Tenant) -> int:
-        """Return how many topics a tenant has."""
-        return count_named(self._database, "mns_topics", tenant)
+    def count(self, tenant: Tenant, prefix: str = "") -> int:
+        """Return how many topics a tenant has whose names start with *prefix*."""
+        return count_named(self._database, "mns_topics", tenant, prefix)
 
-    def topics(self, tenant: Tenant, *, prefix: str, start: str, limit: int) -> list[Topic]:
-        """Return at most *limit* topics whose name starts with *prefix*, from the name *start* on, ordered by name."""
-        return [_topic(row) for row in all_named(self._database, _TOPIC, tenant, prefix, start, limit)]
+    def topics(self, tenant: Tenant, *, prefix: str, start: str, limit: int, skipped: int = 0) -> list[Topic]:
+        """Return at most *limit* topics whose name starts with *prefix*, from the name *start* on, ordered by name.
+
+        The first *skipped* of them are left out.
+        """
+        return [_topic(row) for row in all_named(self._database, _TOPIC, tenant, prefix, start, limit, skipped)]
 
     def add_topic(self, tenant: Tenant, name: str, settings: TopicSettings, now: Millis) -> Topic:
         """Store a new topic."""
