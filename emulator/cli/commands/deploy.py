@@ -104,8 +104,11 @@ def run(arguments: Namespace, settings: Settings) -> int:
     if within and not is_within(path, within):
         raise WrongUsage(_("{path} is outside of {folder}", path=path, folder=within))
     client = connected(settings)
-    api = DeployClient(client.looking() if arguments.plan else client)
-    return _remove(arguments, api, path, within) if arguments.remove else _deploy(arguments, client, api, path, within)
+    with client.kept_alive():  # several calls for each resource
+        api = DeployClient(client.looking() if arguments.plan else client)
+        if arguments.remove:
+            return _remove(arguments, api, path, within)
+        return _deploy(arguments, client, api, path, within)
 
 
 def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path, within: Path | None) -> int:
