@@ -115,7 +115,7 @@ class Database:
 
     @contextmanager
     def unit(self) -> Iterator[None]:
-        """Make the statements inside all happen or none: an exception undoes them and goes on to the caller.
+        """Make what happens inside all happen or none: an exception undoes it and goes on to the caller.
 
         Needed only where a failure can come between two writes; most operations check first and then write.
         """
@@ -127,6 +127,7 @@ class Database:
             if not self._lost:  # else the savepoint went with the transaction
                 self._connection.execute("ROLLBACK TO unit")
                 self._connection.execute("RELEASE unit")
+                self.forget()  # what memory holds of the tables is ahead of them
             raise
         if not self._lost:
             self._connection.execute("RELEASE unit")

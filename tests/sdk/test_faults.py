@@ -191,6 +191,28 @@ def test_a_run_of_a_schedule_goes_wrong(lab):
     assert len(flow.executions) == 2
 
 
+@pytest.mark.parametrize("effect", [{"throttle": True}, {"error": "InternalServerError"}])
+def test_a_message_whose_call_a_trigger_cannot_queue_comes_again(lab, effect):
+    """Once its visibility timeout is over, and without another message."""
+    source = {"eventSourceType": "MNS", "eventSourceParameters": {"sourceMNSParameters": {"QueueName": "orders"}}}
+    config = {"triggerEnable": True, "eventRuleFilterPattern": "{}", "eventSourceConfig": source}
+    trigger = {"triggerName": "orders", "triggerType": "eventbridge", "triggerConfig": json.dumps(config)}
+    queue = lab.queue("orders")
+    lab.api.fc("POST", "/2023-03-30/functions/python/triggers", json.dumps(trigger).encode())
+    lab.faults.add(service="fc", operation="InvokeFunction", source="trigger", times=1, **effect)
+
+    lab.clock.freeze()
+    queue.send("first")
+    lab.settle()
+    before = [call.error for call in lab.calls("python")]
+    lab.clock.advance("1m")
+    lab.settle()
+
+    assert before == []
+    assert [call.error for call in lab.calls("python")] == [None]
+    assert len(queue) == 0
+
+
 @pytest.mark.skipif(shutil.which("node") is None, reason="no node here")
 @pytest.mark.parametrize(
     ("how", "told"),

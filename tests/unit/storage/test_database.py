@@ -62,8 +62,10 @@ async def test_a_failing_statement_leaves_the_others_of_the_tick(path):
 
 
 def test_a_unit_happens_whole_or_not_at_all(path):
-    """An exception inside undoes the unit only."""
+    """An exception inside undoes the unit only, and memory, which may be ahead of it, is told to forget."""
     database = Database(path)
+    forgotten = []
+    database.on_rollback(lambda: forgotten.append(True))
     database.write("INSERT INTO t VALUES (1)")
     with pytest.raises(RuntimeError, match="half way"), database.unit():
         database.write("INSERT INTO t VALUES (2)")
@@ -73,6 +75,7 @@ def test_a_unit_happens_whole_or_not_at_all(path):
     database.close()
 
     assert rows_on_disk(path) == [1, 3]
+    assert forgotten == [True]
 
 
 async def test_a_failed_commit_tells_every_waiter_and_undoes_the_tick(path):

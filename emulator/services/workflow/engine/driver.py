@@ -285,12 +285,8 @@ class Driver:
             self._kick()
 
     def _write(self, part: Slice) -> None:
-        try:
-            with self._database.unit():
-                self._store.write(part)
-        except BaseException:
-            self._transaction_lost()  # memory is ahead of the store now
-            raise
+        with self._database.unit():
+            self._store.write(part)
         self._meter(part)
         self._arm(part.earliest())
         while len(self._hot) > HOT:
