@@ -350,7 +350,7 @@ OPTIONS = Shape(
         _option(
             "console", FLAG,
             "serve the console, the pages for a browser (default: yes)",
-            "提供控制台，即浏览器页面（默认：是）",
+            "提供控制台，即浏览器页面（默认是）",
         ),
         _option(
             "log_format", OneOf(("text", "json")),
@@ -425,7 +425,7 @@ OPTIONS = Shape(
         _option(
             "runtimes", MapOf(Folder(program=True)),
             "executables for function runtimes, by name (default: the emulator's own Python)",
-            "按名称指定函数运行时的可执行文件（默认：模拟器自己的 Python）", has_flag=False,
+            "按名称指定函数运行时的可执行文件（默认模拟器自己的 Python）", has_flag=False,
         ),
     ),
     Config,
