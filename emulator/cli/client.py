@@ -210,7 +210,7 @@ def connect(settings: Settings, environ: Mapping[str, str] = os.environ) -> Clie
     except OSError as error:
         text = _("the keys in {state} cannot be read: {reason}", state=config.state, reason=error.strerror)
         raise CommandFailed(text) from error
-    where = endpoint.find(config, environ)
+    where = endpoint.find(config, environ, is_named=settings.origins["state"] == "--state")
     own = keys
     if own is not None and where.pid is not None:  # what the running emulator was started with
         own = replace(own, **where.keys) if where.keys is not None else _kept(config)

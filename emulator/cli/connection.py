@@ -6,6 +6,7 @@ whole of ``email`` and takes a fifth of the time of a short command.
 
 import json
 import select
+import shlex
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -16,7 +17,7 @@ import httptools
 
 from emulator.cli import endpoint
 from emulator.cli.endpoint import Endpoint
-from emulator.cli.output import CallRefused, CommandFailed, NoEmulator, OtherEmulator, WrongUsage, _
+from emulator.cli.output import CallRefused, CommandFailed, NoEmulator, OtherEmulator, WrongUsage, _, sentences
 from emulator.config import DEFAULT_PORT
 from emulator.kernel.identity import REGION_SUFFIX
 from emulator.keyfile import InstallationKeys
@@ -281,13 +282,17 @@ class Connection:
         """Return whose emulator answers, and what to do about it."""
         owner = next((each for each in endpoint.running() if each.installation == health.get("installation")), None)
         fields = {"address": self.endpoint.http, "account": health.get("account"), "state": self._state}
-        advice = _("Start one for this folder with localyun start --port auto")
         if owner is None:
             text = _("the emulator at {address} (account {account}) does not belong to {state}.")
-            return f"{text.format(**fields)} {advice}" + _(", or name that emulator's state folder with --state DIR.")
-        text = _("the emulator at {address} belongs to {owner} (account {account}, process {pid}), not to {state}.")
-        whose = text.format(owner=owner.state, pid=owner.pid, **fields)
-        return f"{whose} {advice}" + _(", or use that emulator with --state {owner}.", owner=owner.state)
+            other = _(", or name that emulator's state folder with --state DIR.")
+        else:
+            fields |= {"owner": owner.state, "pid": owner.pid}
+            text = _("the emulator at {address} belongs to {owner} (account {account}, process {pid}), not to {state}.")
+            other = _(", or use that emulator with --state {owner}.", owner=shlex.quote(str(owner.state)))
+        if self.endpoint.source == endpoint.VARIABLE:
+            advice = _("In this shell, {variable} selects it: open a new terminal, or unset {variable}.")
+            return sentences(text.format(**fields), advice.format(variable=endpoint.VARIABLE))
+        return sentences(text.format(**fields), _("Start one for this folder with localyun start --port auto") + other)
 
     def explained(self, refusal: CallRefused) -> CommandFailed:
         """Return *refusal*, or what is behind it when the emulator does not accept this client's keys."""
@@ -304,7 +309,10 @@ class Connection:
         if refusal.code == "Forbidden" or not refusal.code.startswith(("InvalidAccessKey", "Signature")):
             return refusal
         owner = next((each.state for each in endpoint.running() if each.http == self.endpoint.http), "-")
-        text = _("{refusal} (reached the emulator of {owner} at {address}; the key {key} is not one of its keys)")
+        if refusal.code.startswith("Signature"):
+            text = _("{refusal} (reached the emulator of {owner} at {address}; its key {key} has another secret)")
+        else:
+            text = _("{refusal} (reached the emulator of {owner} at {address}; the key {key} is not one of its keys)")
         text = text.format(refusal=refusal, owner=owner, address=self.endpoint.http, key=self.keys.access_key_id)
         return CommandFailed(text)
 

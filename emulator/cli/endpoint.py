@@ -53,21 +53,24 @@ class Running:
     version: str
 
 
-def find(config: Config, environ: Mapping[str, str]) -> Endpoint:
+def find(config: Config, environ: Mapping[str, str], *, is_named: bool = False) -> Endpoint:
     """Return the address to call: ``LOCALYUN_ENDPOINT``, else that of the state folder, else the configured port.
+
+    A state folder that *is_named* in the command comes before the variable if its emulator runs.
 
     Raises: WrongUsage when the variable holds no http:// address.
     """
+    recorded = read(config.state)
+    if is_named and recorded is not None:
+        return recorded
     address = environ.get(VARIABLE)
     if address:
         if not address.startswith("http://") or len(address) == len("http://"):
             text = _("{variable} must be an address such as http://127.0.0.1:8868, not {value!r}")
             raise WrongUsage(text.format(variable=VARIABLE, value=address))
-        own = read(config.state)
-        if own is not None and own.http == address.rstrip("/"):
-            return replace(own, source=VARIABLE)
+        if recorded is not None and recorded.http == address.rstrip("/"):
+            return replace(recorded, source=VARIABLE)
         return Endpoint(http=address.rstrip("/"), source=VARIABLE)
-    recorded = read(config.state)
     if recorded is not None:
         return recorded
     port = DEFAULT_PORT if config.port == AUTO_PORT else config.port

@@ -252,7 +252,7 @@ def _checked(record: Record, arguments: Namespace, path: Path) -> Record:
 
     Raises: CommandFailed.
     """
-    if record.file and record.file != str(path) and not arguments.name:
+    if record.file and Path(record.file).resolve() != path.resolve() and not arguments.name:
         text = _(
             "deployment {name} was created from {file}; choose another name with --name, or update it with "
             "--name {name}"

@@ -5,6 +5,7 @@ import contextlib
 import errno
 import logging
 import os
+import shlex
 import signal
 import sqlite3
 from argparse import Namespace
@@ -168,15 +169,17 @@ def _port_taken(port: int) -> str:
     owner = next((each for each in endpoint.running() if {each.http, each.https} & addresses), None)
     if owner is None:
         return sentences(_("port {port} is in use by another program.", port=port), advice)
-    text = _("port {port} is in use by the emulator of {state} (process {pid}); localyun stop --state {state} ends it.")
-    return sentences(text.format(port=port, state=owner.state, pid=owner.pid), advice)
+    text = _("port {port} is in use by the emulator of {state} (process {pid}); {command} ends it.")
+    command = f"localyun stop --state {shlex.quote(str(owner.state))}"
+    return sentences(text.format(port=port, state=owner.state, pid=owner.pid, command=command), advice)
 
 
 def _folder_taken(error: FolderInUse, settings: Settings) -> str:
     taken = _("{folder} is in use by another emulator (process {pid}).", folder=error.folder, pid=error.pid or "?")
     text = sentences(taken, _("Stop it with localyun stop, or use another folder with --state DIR."))
     if (origin := settings.origins["state"]).startswith("LOCALYUN_"):
-        text = sentences(text, _("In this shell, {variable} selects that folder.", variable=origin))
+        where = _("In this shell, {variable} selects that folder: open a new terminal for another project.")
+        text = sentences(text, where.format(variable=origin))
     return text
 
 

@@ -46,6 +46,21 @@ def test_clients_of_another_folder_say_whose_emulator_answers(folders, words):
     assert program.run("status").returncode == 0  # it has not been stopped
 
 
+def test_shell_of_another_emulator_is_told_which_variable_selects_it(folders):
+    """`--state` comes before what `eval "$(localyun env)"` has set, and the way out is said."""
+    program, port, in_other = folders
+    first = f"http://127.0.0.1:{port}"
+
+    refused = in_other("queue", "list", LOCALYUN_ENDPOINT=first)
+    own = in_other("start", "-d", "--port", "auto", LOCALYUN_ENDPOINT=first)
+    stopped = in_other("stop", "--state", ".localyun", LOCALYUN_ENDPOINT=first)
+
+    assert "In this shell, LOCALYUN_ENDPOINT selects it" in refused.stderr
+    assert own.returncode == 0, own.stderr
+    assert stopped.returncode == 0, stopped.stderr
+    assert program.run("status").returncode == 0
+
+
 def test_start_on_a_port_in_use_names_its_emulator(folders):
     """And the ways out."""
     program, port, in_other = folders
@@ -109,10 +124,13 @@ def test_client_with_other_keys_says_which_emulator_it_reached(program):
     own = json.loads(program.run("env", "--json").stdout)
 
     refused = program.run("queue", "list", **GIVEN)
+    of_own = {name: own[name] for name in ("LOCALYUN_ACCESS_KEY_ID", "LOCALYUN_ACCOUNT_ID")}
+    wrong = program.run("queue", "list", LOCALYUN_ACCESS_KEY_SECRET="another", **of_own)
     printed = program.run("env", "--json", **GIVEN)
 
     assert f"reached the emulator of {program.folder / '.localyun'}" in refused.stderr
     assert "givenkey is not one of its keys" in refused.stderr
+    assert f"its key {own['LOCALYUN_ACCESS_KEY_ID']} has another secret" in wrong.stderr
     assert json.loads(printed.stdout)["LOCALYUN_ACCESS_KEY_ID"] == own["LOCALYUN_ACCESS_KEY_ID"]
     assert "givenkey in this shell is not one of this emulator" in printed.stderr
 
