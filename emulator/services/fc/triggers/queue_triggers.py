@@ -154,8 +154,7 @@ class QueueTriggers(TriggerWatcher):
         self, tenant: Tenant, trigger: Trigger, source: QueueSource, messages: Sequence[QueuedMessage]
     ) -> None:
         """Queue a call for those of *messages* that the trigger's pattern wants, and take all of them off the queue."""
-        bus = f"MNS-{trigger.function}-{trigger.name}"
-        events = [message_event(tenant, bus, source.queue, _decoded(message, source)) for message in messages]
+        events = [_event(tenant, trigger, source, message) for message in messages]
         wanted = [event for event in events if event_matches(source.pattern, event)]
         begin(messages[0].trace)
         because(message_key(messages[0].message_id))
@@ -171,6 +170,16 @@ class QueueTriggers(TriggerWatcher):
             if wanted:
                 content = message_events(wanted, streaming=source.streaming)
                 self._fire(tenant, trigger, content, f"queue/{trigger.id}/{wanted[0]['id']}")
+
+
+def event_of(tenant: Tenant, trigger: Trigger, source: QueueSource, message: QueuedMessage) -> bytes:
+    """Return what the function of *trigger* gets of one message of its queue."""
+    return message_events([_event(tenant, trigger, source, message)], streaming=source.streaming)
+
+
+def _event(tenant: Tenant, trigger: Trigger, source: QueueSource, message: QueuedMessage) -> dict[str, Any]:
+    bus = f"MNS-{trigger.function}-{trigger.name}"
+    return message_event(tenant, bus, source.queue, _decoded(message, source))
 
 
 def _decoded(message: QueuedMessage, source: QueueSource) -> QueuedMessage:

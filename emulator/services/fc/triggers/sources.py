@@ -14,7 +14,7 @@ from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.invoke.invoking import Enqueue, FunctionCall, Invoker
 from emulator.services.fc.model import FunctionName
-from emulator.services.fc.ports import Platform
+from emulator.services.fc.ports import Platform, QueuedMessage
 from emulator.services.fc.triggers.events import (
     ObjectChange,
     TopicMessage,
@@ -27,7 +27,7 @@ from emulator.services.fc.triggers.host_names import TriggerNames, names_of
 from emulator.services.fc.triggers.http_invoke import HttpInvoker
 from emulator.services.fc.triggers.http_routing import HttpRouting, HttpTarget, function_names
 from emulator.services.fc.triggers.model import Trigger, bucket_of, topic_of, trigger_path, trigger_type_of
-from emulator.services.fc.triggers.queue_triggers import QueueTriggers
+from emulator.services.fc.triggers.queue_triggers import QueueTriggers, event_of, queue_source
 from emulator.services.fc.triggers.store import Domains, TriggerStore
 from emulator.services.fc.triggers.timer_triggers import TimerTriggers
 from emulator.services.fc.triggers.topic_triggers import TopicTriggers, subscription_name
@@ -252,6 +252,9 @@ class Firing:
                 return topic_event(trigger.config["notifyContentFormat"], tenant, message)
             case "oss":
                 return object_event(tenant, trigger.id, self._change(trigger, payload))
+            case "eventbridge" if (source := queue_source(trigger)) is not None:
+                sent = QueuedMessage(message_id=self._ids.hex(32).upper(), body=payload or "", sent_at=now, token=None)
+                return event_of(tenant, trigger, source, sent)
             case "http" | "log" | "tablestore" | "cdn_events" | "eventbridge" | "rds":  # whatever the caller sends
                 return (payload or "").encode("utf-8", "replace")
             case _:

@@ -205,6 +205,10 @@ async def test_topic_trigger_keeps_its_subscription_in_step(open_site):
         assert topics.there == {}
 
 
+SOURCE = {"eventSourceType": "MNS", "eventSourceParameters": {"sourceMNSParameters": {"QueueName": "orders"}}}
+BUS = {"eventRuleFilterPattern": "{}", "eventSourceConfig": SOURCE}
+
+
 @pytest.mark.parametrize(
     ("kind", "config", "more", "payload", "expected"),
     [
@@ -219,6 +223,8 @@ async def test_topic_trigger_keeps_its_subscription_in_step(open_site):
             '"ObjectRemoved:DeleteObject"',
         ),
         ("log", {"any": {"thing": 1}}, {"sourceArn": "acs:log:r:1:project/p", "invocationRole": "r"}, "raw", "raw"),
+        ("eventbridge", BUS, {}, '{"id": 1}', r'"messageBody":"{\"id\": 1}"'),
+        ("eventbridge", BUS | {"runOptions": {"mode": "event-streaming"}}, {}, "one", r'["{\"id\":'),
     ],
 )
 async def test_trigger_is_fired_by_hand(site, kind, config, more, payload, expected):
