@@ -133,7 +133,7 @@ class _Conversion:
         """Add the states that end a scope: the members of a constructor are fixed, so one for each set of members."""
         unsure = [(key, found.there) for key, found in output if found.there]
         if len(unsure) > MOST_ALTERNATIVES:
-            self.remark(where, f"missing members are null in the output here: {', '.join(key for key, _ in unsure)}")
+            self.remark(where, f"a missing member is null in the output here: {', '.join(key for key, _ in unsure)}")
             unsure = []
         if not unsure:
             scope.states.append(_ending(name, output))
