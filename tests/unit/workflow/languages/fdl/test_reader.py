@@ -429,7 +429,7 @@ REMARKS = [
     ("- {type: succeed, name: a}\n- {type: pass, name: b}", ["no other step leads to 'b' (line 5)"]),
     (
         "- {type: pass, name: a, end: true}\n- {type: pass, name: b}\n- {type: pass, name: c}",
-        ["no other step leads to 'b' (line 5)", "nothing leads to the step 'c' (line 6)"],
+        ["no other step leads to 'b' (line 5)", "no other step leads to 'c' (line 6)"],
     ),
     (
         "- type: choice\n  name: a\n  choices: [{condition: $.x, goto: c}]\n  default: {goto: c}\n"
