@@ -149,7 +149,7 @@ def test_definition_is_checked_without_a_server(program):
     as_json = json.loads(program.run("flow", "check", "f.yml", "--json").stdout)
 
     assert checked.returncode == 0
-    assert checked.stdout == "ok, 7 steps\nwarning: nothing leads to the step 'Lost' (line 19)\n"
+    assert checked.stdout == "ok, 7 steps\nwarning: no other step leads to 'Lost' (line 19)\n"
     assert (as_json["ok"], as_json["steps"], len(as_json["warnings"])) == (True, 7, 1)
     assert not (program.folder / ".localyun").exists()
 

@@ -122,5 +122,5 @@ def test_a_broken_cookie_is_none():
 
 def test_there_are_four_places():
     """A fifth is a bug of the emulator."""
-    with pytest.raises(ValueError, match="no place in a request"):
+    with pytest.raises(ValueError, match="not a place in a request"):
         value_at(Request("GET", "/", Headers([])), "body", "a")

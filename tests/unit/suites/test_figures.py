@@ -18,8 +18,8 @@ def test_a_recorded_run_is_a_row(tmp_path, monkeypatch):
 
     assert rows[0] == "| aliyun/fc-go-sdk 3a1b2ed | `fc-go` | 2026-11-01 | 3 of 3 |  |"
     assert rows[1].startswith("| aliyun/aliyun-mns-php-sdk 962ead2 | `mns-php` | 20")
-    assert "| 2 of 4 | 2 with the handle from before ChangeMessageVisibility" in rows[1]
-    assert rows[1].endswith(", 1 skipped |")
+    assert "| 2 of 4 | uses a receipt handle from before ChangeMessageVisibility" in rows[1]
+    assert rows[1].endswith(" (2), skipped (1) |")
 
 
 def test_every_suite_has_been_run():

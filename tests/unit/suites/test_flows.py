@@ -38,7 +38,7 @@ def test_definitions_stand_in_files_and_in_templates(tmp_path):
 
 
 WRAPPED = "# the output was the whole local, with results of tasks; here it is the member Local\nType: StateMachine\n"
-NULLED = "# what is not there is null in the output here: a\nType: StateMachine\n"
+NULLED = "# a missing member is null in the output here: a\nType: StateMachine\n"
 
 
 @pytest.mark.parametrize(

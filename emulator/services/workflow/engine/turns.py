@@ -107,7 +107,7 @@ class Turn:
         for arrival in arrivals:
             self.receive(arrival)
         if self._now >= self._run.deadline:
-            self.receive(DeadlinePassed("The execution has reached its time-out."))
+            self.receive(DeadlinePassed("The execution has exceeded its timeout."))
         return self._run.go_on(self, TURN_EVENTS)
 
     def receive(self, arrival: Arrival | Resumed) -> Events:

@@ -1,4 +1,4 @@
-"""What of a definition executions have taken: steps, ways, conditions, retries, time-outs, loops.
+"""What of a definition executions have taken: steps, ways, conditions, retries, timeouts, loops.
 
 Everything that can be taken is an `Item`. A `Tracer` sees the events of one execution and collects what it takes. Steps
 are known by the lists they stand in, because names may repeat in other scopes of a state machine.
@@ -21,9 +21,9 @@ from emulator.services.workflow.engine.model import Definition, Entry, Phase, St
 from emulator.services.workflow.engine.outline import Way
 from emulator.services.workflow.engine.state import ExecutionState
 
-ItemKind = Literal["step", "transition", "condition", "retry", "time-out", "loop"]
+ItemKind = Literal["step", "transition", "condition", "retry", "timeout", "loop"]
 
-KINDS: Final[tuple[ItemKind, ...]] = ("step", "transition", "condition", "retry", "time-out", "loop")
+KINDS: Final[tuple[ItemKind, ...]] = ("step", "transition", "condition", "retry", "timeout", "loop")
 
 END: Final = "end"
 
@@ -95,7 +95,7 @@ def _items(step: Step, name: str, steps: StepList, position: int) -> Iterator[It
             yield Item("retry", name, f"{', '.join(rule.errors)} tried again")
             yield Item("retry", name, f"{', '.join(rule.errors)} after the last of {rule.max_attempts} retries")
     if isinstance(step, Task) and (step.timeout_s is not None or getattr(step, "timeout", None) is not None):
-        yield Item("time-out", name, "not in time")
+        yield Item("timeout", name, "not in time")
     if step.kind == "foreach" and not isinstance(step, Task):
         yield Item("loop", name, "with no element")
         yield Item("loop", name, "with several elements")
@@ -137,7 +137,7 @@ class Tracer:
         if isinstance(event, StepEntered):
             self.taken[Item("step", name, "")] += 1
         elif isinstance(event, TaskTimedOut):
-            self.taken[Item("time-out", name, "not in time")] += 1
+            self.taken[Item("timeout", name, "not in time")] += 1
         else:
             self._started(entry, name)
 

@@ -132,7 +132,7 @@ class Drive(Execution):
             return False
         self.now = Millis(max(self.now, earliest))
         if deadline == earliest:
-            self.arrive(DeadlinePassed("The execution has reached its time-out."))
+            self.arrive(DeadlinePassed("The execution has exceeded its timeout."))
         elif posted_at == earliest:
             self.arrive(heappop(self._due).arrival)
         elif timer is not None:

@@ -355,5 +355,5 @@ async def test_a_retry_takes_other_parameters(workflow):
 def test_only_a_distributed_map_has_a_program_of_its_own():
     """Neither language makes one of another state."""
     for definition in (OLD, NEW):
-        with pytest.raises(LookupError, match="no distributed map"):
+        with pytest.raises(LookupError, match="not a distributed map"):
             read_program(definition).processor(0)

@@ -297,7 +297,7 @@ def test_coverage_tells_what_no_case_has_taken(suite):
 
     assert coverage.taken[Item("retry", "Reserve", "NoRoom tried again")] == 1
     assert {(item.kind, item.step) for item in coverage.missing()} == {
-        ("transition", "Reserve"), ("retry", "Reserve"), ("step", "Ask"), ("transition", "Ask"), ("time-out", "Ask"),
+        ("transition", "Reserve"), ("retry", "Reserve"), ("step", "Ask"), ("transition", "Ask"), ("timeout", "Ask"),
         ("step", "Answer"), ("transition", "Answer"), ("condition", "Answer"), ("step", "Refused"), ("step", "Done"),
         ("transition", "Done"),
     }  # fmt: skip

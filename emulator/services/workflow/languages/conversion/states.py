@@ -104,7 +104,7 @@ class _Conversion:
     def machine(self) -> State:
         program = self._program
         if program.timeout_s is not None:
-            self.remark("", f"the flow had timeoutSeconds: {program.timeout_s}; a state machine has no time-out")
+            self.remark("", f"the flow had timeoutSeconds: {program.timeout_s}; a state machine has no timeout")
         beginning: State = {"Input.$": "$Input"}
         if program.input_mappings is not None:
             source = Source(self.remark, self._flow_name, "", step="$Input", local=Nothing())
@@ -133,7 +133,7 @@ class _Conversion:
         """Add the states that end a scope: the members of a constructor are fixed, so one for each set of members."""
         unsure = [(key, found.there) for key, found in output if found.there]
         if len(unsure) > MOST_ALTERNATIVES:
-            self.remark(where, f"what is not there is null in the output here: {', '.join(key for key, _ in unsure)}")
+            self.remark(where, f"a missing member is null in the output here: {', '.join(key for key, _ in unsure)}")
             unsure = []
         if not unsure:
             scope.states.append(_ending(name, output))

@@ -251,7 +251,7 @@ def read_flow(root: Node) -> FlowProgram:
     outline = Reading([], {}, [])
     values = DEFINITIONS.read(FLOW, LocatedNode(root, ""), outline)
     for name in _unreachable_steps(values["steps"]):
-        outline.warnings.append(f"nothing leads to the step {name!r} (line {outline.names[name]})")
+        outline.warnings.append(f"no other step leads to {name!r} (line {outline.names[name]})")
     return FlowProgram(
         steps=values["steps"],
         input_mappings=values.get("input_mappings"),

@@ -239,7 +239,7 @@ def check_ways(steps: StepList, parts: Sequence[LocatedNode], warn: Callable[[Lo
     reached = reachable(ways, steps.steps[steps.start].name)
     for step, part in zip(steps.steps, parts, strict=True):
         if step.name not in reached:
-            warn(part, f"nothing leads to the state {step.name!r}")
+            warn(part, f"no other state leads to {step.name!r}")
     finishing = _finishing(steps, ways)
     for step, part in zip(steps.steps, parts, strict=True):
         if step.name in finishing or step.name not in reached:

@@ -426,24 +426,24 @@ def test_anchors_and_merge_keys():
 
 TASK = "- type: task\n  name: a\n  resourceArn: "
 REMARKS = [
-    ("- {type: succeed, name: a}\n- {type: pass, name: b}", ["nothing leads to the step 'b' (line 5)"]),
+    ("- {type: succeed, name: a}\n- {type: pass, name: b}", ["no other step leads to 'b' (line 5)"]),
     (
         "- {type: pass, name: a, end: true}\n- {type: pass, name: b}\n- {type: pass, name: c}",
-        ["nothing leads to the step 'b' (line 5)", "nothing leads to the step 'c' (line 6)"],
+        ["no other step leads to 'b' (line 5)", "no other step leads to 'c' (line 6)"],
     ),
     (
         "- type: choice\n  name: a\n  choices: [{condition: $.x, goto: c}]\n  default: {goto: c}\n"
         "- {type: pass, name: b}\n- {type: pass, name: c}",
-        ["nothing leads to the step 'b' (line 8)"],
+        ["no other step leads to 'b' (line 8)"],
     ),
     (
         "- type: foreach\n  name: a\n  iterationMapping: {collection: $.x, item: x}\n"
         "  steps: [{type: fail, name: b}, {type: pass, name: c}]",
-        ["nothing leads to the step 'c' (line 7)"],
+        ["no other step leads to 'c' (line 7)"],
     ),
     (
         "- type: parallel\n  name: a\n  branches: [{steps: [{type: fail, name: b}, {type: pass, name: c}]}]",
-        ["nothing leads to the step 'c' (line 6)"],
+        ["no other step leads to 'c' (line 6)"],
     ),
     (
         f"{TASK}acs:fc:::functions/f\n  errorMappings: []",

@@ -171,7 +171,7 @@ def test_a_bad_expression_is_pointed_at(line, column):
 ACCEPTED = [
     (state("Type: Pass, End: true, Hue: red"), "States[0].Hue: unknown field, which is ignored (line 6)"),
     (state("Type: Pass, End: true, Nexxt: a"), "did you mean 'Next'?"),
-    (HEAD + "  - {Type: Succeed, Name: a}\n  - {Type: Succeed, Name: b}", "nothing leads to the state 'b'"),
+    (HEAD + "  - {Type: Succeed, Name: a}\n  - {Type: Succeed, Name: b}", "no other state leads to 'b'"),
     (task("Parameters: {}", "ECS:DescribeInstances"), "ECS:DescribeInstances is not available here and will fail"),
     (task(f"Parameters: {{resourceArn: '{FC}', colour: red}}"), "has no parameter 'colour'"),
     (HEAD + f"  - {{Type: Task, Name: a, Next: a, Action: 'FC:InvokeFunction', {PARAMETERS}}}", "loop for ever"),
