@@ -9,6 +9,7 @@ nobody has thought of.
 
 import ast
 from collections.abc import Iterator, Mapping, Set
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,9 +28,15 @@ class Incomplete(NamedTuple):
         return f"{self.module}:{self.line} {self.closed}: {', '.join(self.missing)}"
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """Return the syntax of the module at *path*, which is read once."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def incomplete(known: Mapping[str, Path]) -> list[Incomplete]:
     """Return the places that are not complete, by module."""
-    trees = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in known.items()}
+    trees = {name: tree_of(path) for name, path in known.items()}
     closed = closed_sets(trees)
     return sorted(each for name, tree in trees.items() for each in _in_module(name, tree, closed))
 

@@ -28,6 +28,7 @@ from emulator.console.front import Bridge, ConsoleFront, Pages, Sessions
 from emulator.gateway import errors as gateway_errors
 from emulator.gateway import recording
 from emulator.gateway.admin import OWN, AdminFront, AdminOperations
+from emulator.gateway.entrance import Entrance
 from emulator.gateway.hosts import FunctionNames, HostPolicy, prepare_certificates
 from emulator.gateway.journal import Journal
 from emulator.gateway.pipeline import Pipeline
@@ -153,7 +154,24 @@ class Emulator:
         self._closing.push_async_callback(self._close_services)  # after the server's end: calls still need them
         secret = self._ids.secret(24).hex()
         proxy = ProxyDesk(secret, emulates=policy.emulates)
-        self._pipeline = self._make_pipeline(fronts, loaded, keyring, policy, database)
+        self._entrance = Entrance(
+            fronts=fronts,
+            loaded=loaded,
+            authenticator=Authenticator(keyring, lenient=self.config.auth == "lenient", nonces=NonceMemory()),
+            policy=policy,
+            clock=self._clock,
+            account=self.tenant.account,
+            region=self.tenant.region,
+        )
+        self._pipeline = Pipeline(
+            self._entrance,
+            database=database,
+            clock=self._clock,
+            ids=self._ids,
+            traffic=self._traffic,
+            open_requests=self._open_requests,
+            allows=self._allows if self.config.enforce_ram else None,
+        )
         await self._listen(self._pipeline, authority, proxy)
         self._addresses = Addresses(self._server, secret, self.keys, self.config.state, folder / "ca")
 
@@ -169,7 +187,7 @@ class Emulator:
         keyring.add(services.user_keys)
         fronts.update(services.fronts())
         if services.edits is not None:
-            self._pipeline.follow(services.edits)
+            self._entrance.edits = services.edits
         usage = services.usage(self._traffic.carried, lambda id: self._lab.effects.trace(id))
         self._lab = lab = Lab(
             database,
@@ -182,7 +200,7 @@ class Emulator:
             tenant=self.tenant,
             work=work,
             schemas=_SCHEMAS,
-            close_door=self._pipeline.closed,
+            close_door=self._entrance.closed,
             draws=self._draws,
             resumed=usage.meter.mark,
         )
@@ -193,7 +211,7 @@ class Emulator:
             self._background.spawn(asyncio.to_thread(sweep_scratch, work), "scratch")
         usage.meter.start()
         self._closing.callback(usage.meter.close)
-        parts: list[AdminOperations] = [*services.admin(), (lab, lab_admin), (self._pipeline.refusals, gateway_errors)]
+        parts: list[AdminOperations] = [*services.admin(), (lab, lab_admin), (self._entrance.refusals, gateway_errors)]
         parts += [(usage, usage_admin), (Recording(self._pipeline.record), recording.OWN)]
         if self.config.console:
             front = self._console(services, lab)
@@ -258,30 +276,6 @@ class Emulator:
         make_shrinkable(database)
         migrate(database, _SCHEMAS)
         return database
-
-    def _make_pipeline(
-        self,
-        fronts: Mapping[str, Front],
-        loaded: "asyncio.Future[None]",
-        keyring: Keyring,
-        policy: HostPolicy,
-        database: Database,
-    ) -> Pipeline:
-        """Return the way of every request; *fronts* and *keyring* get what is missing before *loaded* is done."""
-        return Pipeline(
-            fronts=fronts,
-            loaded=loaded,
-            authenticator=Authenticator(keyring, lenient=self.config.auth == "lenient", nonces=NonceMemory()),
-            policy=policy,
-            database=database,
-            clock=self._clock,
-            ids=self._ids,
-            account=self.tenant.account,
-            region=self.tenant.region,
-            traffic=self._traffic,
-            open_requests=self._open_requests,
-            allows=self._allows if self.config.enforce_ram else None,
-        )
 
     def _allows(self, principal: Principal, demand: Demand, facts: Facts) -> bool:
         """Whether a caller may do what *demand* says; no call is judged before the services are loaded."""
@@ -358,7 +352,7 @@ class Emulator:
             "installation": self.keys.installation,
         }
 
-    def status(self) -> dict[str, Any]:
+    async def status(self) -> dict[str, Any]:
         """Return health and more: process, addresses, functions, counts."""
         return {
             **self.health(),
@@ -369,7 +363,7 @@ class Emulator:
             "state": str(self.config.state),
             "auth": self.config.auth,
             "clock": self._lab.time.told(),
-            **self.services.status(),
+            **await self.services.status(),
         }
 
     def proxy(self) -> dict[str, Any]:

@@ -319,7 +319,7 @@ OPTIONS = Shape(
         ),
         _option(
             "functions", Folder(existing=True),
-            "folder of functions to serve, which may be created later (default: functions)",
+            "folder of functions to serve; it may be created later (default: functions)",
             "要提供服务的函数目录，可以在启动之后创建（默认 functions）", "DIR",
         ),
         _option(
@@ -339,18 +339,18 @@ OPTIONS = Shape(
         ),
         _option(
             "strict", FLAG,
-            "refuse networks and log stores, which are records without effect (default: no)",
-            "拒绝网络和日志库，它们只是没有效果的记录（默认否）",
+            "refuse networks and log stores, which are stored without effect (default: no)",
+            "拒绝网络和日志库（它们只保存，不起作用；默认否）",
         ),
         _option(
             "isolate", FLAG,
-            "functions cannot change anything in your home folder (default: no)",
-            "函数不能改动您的主目录（默认否）",
+            "prevent functions from changing your home folder (default: no)",
+            "禁止函数改动您的主目录（默认否）",
         ),
         _option(
             "console", FLAG,
-            "serve pages for a browser (default: yes)",
-            "提供浏览器页面（默认：是）",
+            "serve the console, the pages for a browser (default: yes)",
+            "提供控制台，即浏览器页面（默认：是）",
         ),
         _option(
             "log_format", OneOf(("text", "json")),
@@ -369,7 +369,7 @@ OPTIONS = Shape(
         ),
         _option(
             "keep_executions", _DAYS,
-            f"how long executions are kept after their end, 0 forever (default: {DEFAULT_KEPT_DAYS})",
+            f"days to keep executions after their end, 0 for no limit (default: {DEFAULT_KEPT_DAYS})",
             f"执行结束后保留的天数，0 为永久（默认 {DEFAULT_KEPT_DAYS}）", "DAYS",
         ),
         _option(
@@ -394,7 +394,7 @@ OPTIONS = Shape(
         ),
         _option(
             "allowed_hosts", HOSTS,
-            "further host names clients may call this emulator by, separated by commas",
+            "additional host names for calls to this emulator, separated by commas",
             "客户端可用来访问模拟器的其他主机名，以逗号分隔", "NAMES",
         ),
         _option(
@@ -404,13 +404,13 @@ OPTIONS = Shape(
         ),
         _option(
             "push_retry_scale", Number(0.001, 10),
-            "factor for the waits between retries of a failed push, such as 0.01 for tests (default: 1)",
+            "factor for the delays between retries of a failed push, such as 0.01 in tests (default: 1)",
             "推送失败后重试间隔的倍数，例如测试时用 0.01（默认 1）", "FACTOR",
         ),
         _option(
             "seed", Whole(0, _MOST_SEED),
             "random seed for ids and all other random values (default: random)",
-            "标识和一切随机结果的种子（默认随机）", "N",
+            "ID 和其他随机值的种子（默认随机）", "N",
         ),
         _option(
             "start_at", TIME,
@@ -419,8 +419,8 @@ OPTIONS = Shape(
         ),
         _option(
             "freeze", FLAG,
-            "let the emulator's time stand still from the start (default: no)",
-            "启动后模拟器的时间静止（默认否）",
+            "freeze the emulator's clock from the start (default: no)",
+            "启动时就冻结模拟器的时钟（默认否）",
         ),
         _option(
             "runtimes", MapOf(Folder(program=True)),

@@ -30,6 +30,9 @@ from emulator.drawing.words import WORDS
 from emulator.kernel.instrumentation import EVENTS
 from emulator.lab.exploration import SENTENCES
 from emulator.samples import TUTORIALS
+from tests.suites.figures import markdown as suites
+from tools import chinese, operations
+from tools.kit import kit
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "emulator" / "cli"
@@ -106,7 +109,7 @@ def console_texts():
         for _, _, text in environment.extract_translations(path.read_text(encoding="utf-8")):
             found[text] = None
     for path in sorted(CONSOLE.rglob("*.py")):
-        found.update(dict.fromkeys(_marked(ast.parse(path.read_text(encoding="utf-8")))))
+        found.update(dict.fromkeys(_marked(ast.parse(path.read_text(encoding="utf-8")), "_", "FormRefused")))
     found.update(dict.fromkeys((*STATES.values(), *COMING, *CAUSES.values(), *WORDS, *SENTENCES.values())))
     for each in TUTORIALS:
         found.update(dict.fromkeys((each.title, each.duration)))
@@ -118,6 +121,21 @@ def sample_texts():
     found = {}
     for path in sorted(SAMPLES.rglob("*.py")):
         found.update(dict.fromkeys(_marked(ast.parse(path.read_text(encoding="utf-8")))))
+    return list(found)
+
+
+def table_texts():
+    """Return every text of docstrings and suites that tables of the Chinese pages take over."""
+    found = {}
+
+    def say(text):
+        found[text] = None
+        return text
+
+    for render in operations.tables(say).values():
+        render()
+    kit(say)
+    suites(say)
     return list(found)
 
 
@@ -146,9 +164,13 @@ def untranslated():
                         yield path.relative_to(ROOT).as_posix(), node.lineno, text
 
 
-def _marked(tree):
+def _marked(tree, *names):
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and _name(node.func) == "_" and isinstance(node.args[0], ast.Constant):
+        if (
+            isinstance(node, ast.Call)
+            and _name(node.func) in (names or ("_",))
+            and isinstance(node.args[0], ast.Constant)
+        ):
             yield node.args[0].value
 
 
@@ -209,7 +231,7 @@ def _literal(node):
     return ""
 
 
-def read(path):
+def read(path: Path) -> dict[str, str]:
     """Return the translations of a .po file by text."""
     found, name, parts = {}, "", {"msgid": "", "msgstr": ""}
     for line in [*path.read_text(encoding="utf-8").splitlines(), 'msgid ""']:
@@ -260,13 +282,15 @@ def main():
     """Bring every catalogue up to date with the source."""
     paths = [(path, texts()) for path in Path(FOLDER).glob(f"*/LC_MESSAGES/{DOMAIN}.po")]
     paths += [(path, sample_texts()) for path in SAMPLES.glob("locale/*/LC_MESSAGES/samples.po")]
+    paths.append((chinese.FILE, table_texts()))
     paths += [(path, console_texts()) for path in CONSOLE.glob("locale/*/LC_MESSAGES/console.po")]
     for path, wanted in paths:
-        language = path.parts[-3]
+        language = "zh_CN" if path == chinese.FILE else path.parts[-3]
         known = read(path)
         translations = {text: known.get(text, "") for text in wanted}
         path.write_text(written(translations, language), encoding="utf-8")
-        path.with_suffix(".mo").write_bytes(compiled(translations, language))
+        if path != chinese.FILE:  # which only this project reads
+            path.with_suffix(".mo").write_bytes(compiled(translations, language))
         print(f"{language}: {sum(1 for each in translations.values() if not each)} of {len(translations)} untranslated")
 
 

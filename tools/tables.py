@@ -2,27 +2,26 @@
 
     python -m tools.tables     rewrites what stands between marks such as <!-- operations: NAME --> and <!-- end -->
 
-A row of a table of operations holds the operation's name, its API versions where a service has several, whether it is
-served, the first line of its documentation, and what the behaviour is known from.
+Tables of operations are in `tools/operations.py`, the reference of the test kit is in `tools/kit.py`.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
 import re
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable
-from functools import cached_property, partial
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from emulator.kernel.ids import CountingIds
-from emulator.wire.operation import Operation, operations_of
 from emulator.wire.schema.kinds import Shape, Tagged
 from emulator.wire.schema.markdown import markdown_table
+from tools import kit, operations
+from tools.cells import markdown, table
+from tools.chinese import Say, english
+from tools.chinese import chinese as in_chinese
 from tools.sbom import LICENCES, licence, needed, plain, vendored_files
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -30,115 +29,16 @@ PAGES = tuple(
     DOCS / name
     for name in (
         "admin-api.md", "comparison.md", "configuration.md", "fidelity.md", "kit.md", "licences.md",
-        "fields.md", "usage.md", "zh-CN/configuration.md", "zh-CN/fields.md", "zh-CN/usage.md",
+        "fields.md", "usage.md", "zh-CN/configuration.md", "zh-CN/fidelity.md", "zh-CN/fields.md", "zh-CN/kit.md",
+        "zh-CN/usage.md",
     )
 )  # fmt: skip
 _TABLE = re.compile(r"(<!-- ([\w: ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-_SOURCE = re.compile(r"Source: (.*?)(?:\n\s*\n|\Z)", re.DOTALL)
-
-_CLIENTS = {
-    "2016-08-15": "aliyun-fc2 `client.py`",
-    "2021-04-06": "alibabacloud_fc_open20210406",
-    "2023-03-30": "alibabacloud_fc20230330",
-}
-"""The client whose requests and models show an API version of Function Compute."""
-
-_VARIANTS = {"ListObjects": "ListObjectsV2", "PutObject": "CopyObject", "UploadPart": "UploadPartCopy"}
-"""Operations that the reference of OSS names, and that a header or a parameter tells from others."""
 
 
 def rewritten(text: str) -> str:
     """Return *text* with each table between marks written again."""
     return _TABLE.sub(lambda found: f"{found[1]}{TABLES[found[2]]()}{found[3]}", text)
-
-
-def functions() -> str:
-    """Return the table of Function Compute."""
-    from emulator.services.fc.front import ROUTES
-
-    rows: dict[str, tuple[list[str], Operation]] = {}
-    for version, routes in ROUTES.items():
-        for each in routes:
-            versions, _ = rows.setdefault(each.name, ([], each))
-            if version not in versions:
-                versions.append(version)
-    return _table(
-        ("operation", "APIs", "status", "what it does", "known from"),
-        (
-            (f"`{name}`", ", ".join(versions), *_about(each, ", ".join(_CLIENTS[version] for version in versions)))
-            for name, (versions, each) in rows.items()
-        ),
-    )
-
-
-def _plain(find: Callable[[], Iterable[Operation]], client: str) -> Callable[[], str]:
-    """Return what renders the table of a service with one API."""
-
-    def render() -> str:
-        rows = {
-            name: _about(each, client)
-            for each in find()
-            if "?" not in each.name
-            for name in (each.name, _VARIANTS.get(each.name, each.name))
-        }
-        return _table(
-            ("operation", "status", "what it does", "known from"), ((f"`{name}`", *row) for name, row in rows.items())
-        )
-
-    return render
-
-
-def _about(each: Operation, client: str) -> tuple[str, str, str]:
-    told = _SOURCE.search(each.perform.__doc__ or "")
-    source = " ".join(told[1].split()).rstrip(".") if told else f"API reference; {client}"
-    status = "refused" if each.summary.startswith("Refuse") else "served"
-    return status, _markdown(each.summary), _markdown(source)
-
-
-def _markdown(text: str) -> str:
-    """Return a line of a docstring for a cell of a table."""
-    return text.replace("``", "`").replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
-
-
-def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    lines = [head, ("---",) * len(head), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines).replace("| --- ", "|---").replace("--- |", "---|")
-
-
-def _flows() -> Iterable[Operation]:
-    from emulator.services.workflow.front import WorkflowFront
-
-    return WorkflowFront(None, CountingIds()).operations  # type: ignore[arg-type]  # only the declarations are read
-
-
-def _roles() -> Iterable[Operation]:
-    from emulator.services.ram.front import RamFront
-
-    return RamFront(None, CountingIds()).operations  # type: ignore[arg-type]  # only the declarations are read
-
-
-def _tokens() -> Iterable[Operation]:
-    from emulator.services.sts.front import StsFront
-
-    return StsFront(None, CountingIds()).operations  # type: ignore[arg-type]  # only the declarations are read
-
-
-def _messages() -> Iterable[Operation]:
-    from emulator.services.mns.front import ROUTES
-
-    return ROUTES
-
-
-def _management() -> Iterable[Operation]:
-    from emulator.services.mns.operations import management, settings
-
-    return operations_of(management, settings)
-
-
-def _objects() -> Iterable[Operation]:
-    from emulator.oss import buckets, objects, uploads
-
-    return operations_of(buckets, objects, uploads)
 
 
 def limits() -> str:
@@ -163,7 +63,7 @@ def limits() -> str:
         ("subscriptions of a topic", f"{mns.SUBSCRIPTIONS}"),
         ("input and output of a step", f"{fnf.STEP_DATA_BYTES // 1024} KiB"),
     )
-    return _table(("what", "limit"), rows)
+    return table(("what", "limit"), rows)
 
 
 def admin_api() -> str:
@@ -172,10 +72,10 @@ def admin_api() -> str:
 
     with Emulator() as kit:
         document = kit.api.admin("GET", "openapi.json")
-    return _table(
+    return table(
         ("call", "what it does", "arguments", "token"),
         (
-            (f"`{method.upper()} {path}`", _markdown(each["summary"]), _arguments(each), _token(each))
+            (f"`{method.upper()} {path}`", markdown(each["summary"]), _arguments(each), _token(each))
             for path, methods in document["paths"].items()
             for method, each in methods.items()
         ),
@@ -194,82 +94,16 @@ def _token(operation: dict[str, Any]) -> str:
     return "yes" if security is None else "no"
 
 
-KIT = {
-    "Localyun": "localyun",
-    "Clock": "localyun.clock",
-    "Queue": "localyun.queue(...)",
-    "Message": "queue.receive()",
-    "Topic": "localyun.topic(...)",
-    "Flow": "localyun.flow(...)",
-    "Execution": "flow.start(...)",
-    "Usage": "localyun.usage()",
-    "InvokeResult": "localyun.invoke(...)",
-    "Call": "localyun.calls(...)",
-    "Mock": "localyun.mock(...)",
-    "Sink": "localyun.sink(...)",
-    "ReceivedRequest": "sink.requests",
-    "Faults": "localyun.faults",
-    "Checkpoint": "localyun.checkpoint(...)",
-    "Emulator": "Emulator(...)",
-}
-"""The classes of the test kit, each with what a test writes to get one."""
-
-
-def kit() -> str:
-    """Return the reference of `emulator.testing`: each class with its public members."""
-    from emulator import testing
-
-    sections = []
-    for name, origin in KIT.items():
-        kind = getattr(testing, name)
-        about = _markdown(" ".join((inspect.getdoc(kind) or "").partition("\n\n")[0].split()))
-        members = "".join(f"- `{shown}`: {told}\n" for shown, told in _members(kind))
-        sections.append(f"## {name}\n\n`{origin}`: {about}\n\n{members}")
-    return "\n" + "\n".join(sections) + "\n"
-
-
-def _members(kind: type) -> Iterable[tuple[str, str]]:
-    if kind.__name__ == "Emulator":  # the one class of these that a test makes itself
-        yield f"Emulator{_signature(kind)}", "the process, not yet started."
-    if dataclasses.is_dataclass(kind):
-        yield ", ".join(f"{each.name}: {_type(each.type)}" for each in dataclasses.fields(kind)), "fields."
-    for name, member in vars(kind).items():
-        if name.startswith("_"):
-            continue
-        told = _markdown((inspect.getdoc(member) or "").partition("\n")[0])
-        if inspect.isfunction(member):
-            yield f"{name}{_signature(member)}", told
-        elif isinstance(member, property):
-            yield f"{name}: {_type(inspect.signature(member.fget).return_annotation)}", told  # type: ignore[arg-type]
-        elif isinstance(member, cached_property):
-            yield name, told
-
-
-def _signature(member: Any) -> str:
-    """Return the signature as a test's author reads it: without ``self`` and the quotes of types that come later."""
-    whole = inspect.signature(member)
-    own = [each for each in whole.parameters.values() if each.name != "self"]
-    text = str(whole.replace(parameters=own)).removesuffix(" -> None")
-    unquoted = re.sub(r"(: |-> )'([^']*)'", r"\1\2", text)
-    return _type(re.sub(r"= '([^']*)'", r'= "\1"', unquoted))
-
-
-def _type(annotation: Any) -> str:
-    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-    text = re.sub(r"\b(?:[a-z]+\.)+(?=\w)", "", text)
-    return text.replace("str | float | timedelta", "Duration")
-
-
 def vendored() -> str:
     """Return the table of files of others inside the package."""
-    return _table(
+    return table(
         ("file", "licence"), ((f"`{path.relative_to(DOCS.parent)}`", LICENCES[path.name]) for path in vendored_files())
     )
 
 
 def dependencies() -> str:
     """Return the table of what an installation without extras holds."""
-    return _table(("package", "licence"), ((name, licence(name)) for name in sorted(needed()) if name != "localyun"))
+    return table(("package", "licence"), ((name, licence(name)) for name in sorted(needed()) if name != "localyun"))
 
 
 def extras() -> str:
@@ -282,7 +116,7 @@ def extras() -> str:
         extra = condition.strip(" '\"")
         if extra not in ("", "dev", "fuzz") and extra in held and name != "localyun":
             found.setdefault(name, set()).add(extra)
-    return _table(
+    return table(
         ("package", "extra", "licence"),
         ((name, ", ".join(sorted(wanting)), licence(name)) for name, wanting in sorted(found.items())),
     )
@@ -392,11 +226,11 @@ def _rows_of(shape: Shape, *, chinese: bool) -> str:
     return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, ("---",) * len(head), *rows))
 
 
-def suites() -> str:
+def suites(say: Say) -> str:
     """Return the table of the suites of the SDKs' makers."""
-    from tests.suites.figures import markdown  # it needs what tests need, other tables do not
+    from tests.suites import figures  # it needs what tests need, other tables do not
 
-    return markdown()
+    return figures.markdown(say)
 
 
 TABLES: dict[str, Callable[[], str]] = {
@@ -411,21 +245,17 @@ TABLES: dict[str, Callable[[], str]] = {
     "dependencies": dependencies,
     "extras": extras,
     "limits": limits,
-    "suites": suites,
-    "test kit": kit,
+    "suites": partial(suites, english),
+    "suites: zh": partial(suites, in_chinese),
+    "test kit": kit.kit,
+    "test kit: zh": partial(kit.kit, in_chinese),
     **{
         f"usage: {'zh ' * chinese}{table}": partial(made, chinese=chinese)
         for chinese in (False, True)
         for table, made in (("items", usage_items), ("prices", price_rows), ("tiers", tier_rows))
     },
     "vendored files": vendored,
-    "operations: Function Compute": functions,
-    "operations: Object storage": _plain(_objects, "oss2, ali-oss"),
-    "operations: Serverless Workflow": _plain(_flows, "aliyun-python-sdk-fnf, alibabacloud_fnf20190315"),
-    "operations: Security Token Service": _plain(_tokens, "alibabacloud_sts20150401"),
-    "operations: Resource Access Management": _plain(_roles, "alibabacloud_ram20150501"),
-    "operations: Message Service": _plain(_messages, "aliyun-mns-sdk"),
-    "operations: Message management": _plain(_management, "alibabacloud_mns_open20220119"),
+    **operations.TABLES,
 }
 
 

@@ -163,7 +163,7 @@ def without_clients(emulator: Emulator, missing: Iterable[str]) -> Iterator[Oper
     """Yield a call of each operation in *missing* (``front: name``), made from the fronts' tables."""
     routes = {each.name: (api, each) for api, table in fc.ROUTES.items() for each in table}
     for name, operation in (each.split(": ", 1) for each in missing):
-        front: Any = emulator._pipeline._fronts.get(name)
+        front: Any = emulator._entrance.fronts.get(name)
         if name == "fc":
             api, each = routes[operation]
             method, _, path = each.route.partition(" ")

@@ -111,7 +111,7 @@ def operations(emulator: Emulator) -> list[str]:
         "mns": (*mns.OPERATIONS, *mns.ACTIONS), "workflow": workflow.OPERATIONS,
         "fc": (each for routes in fc.ROUTES.values() for each in routes),
     }  # fmt: skip
-    for name, front in emulator._pipeline._fronts.items():
+    for name, front in emulator._entrance.fronts.items():
         tables.setdefault(name, () if name == "admin" else getattr(front, "operations", ()))
     found = {f"{name}: {each.name}" for name, table in tables.items() for each in table}
     found |= {f"admin: {each.route.partition(' ')[0]} {each.name}" for each in emulator._admin.operations}

@@ -1,7 +1,8 @@
 """A state folder with many of everything: one of each, made by calls, is multiplied in the tables.
 
 Making ten thousand of everything call by call would take an hour. `COPIED` says for each table how its copies differ;
-a table that is not multiplied stands in `LEFT` with the reason.
+a table that is not multiplied stands in `LEFT` with the reason. No topic gets more subscriptions than a topic may have,
+no account more buckets: the others are those of further topics and accounts.
 """
 
 import shutil
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.big_state import copy_rows
+from emulator.oss.limits import BUCKETS
+from emulator.services.mns.limits import SUBSCRIPTIONS
 
 
 class Copies(NamedTuple):
@@ -53,13 +56,20 @@ COPIED: dict[str, Copies] = {
     "mns_open_settings": Copies(_named("name")),
     "mns_outbox": Copies(_numbered("id")),
     "mns_queues": Copies({**_numbered("id"), **_named("name")}),
-    "mns_subscriptions": Copies({**_numbered("id"), **_named("name")}),
     "mns_topics": Copies({**_numbered("id"), **_named("name")}),
-    "oss_buckets": Copies(_named("name")),
+    "mns_subscriptions": Copies(
+        {
+            **_numbered("id"),
+            **_named("name"),
+            "topic": f"CASE WHEN n < {SUBSCRIPTIONS} THEN topic ELSE (SELECT max(id) FROM mns_topics)"
+            f" - (SELECT max(n) FROM numbers) + n / {SUBSCRIPTIONS} END",
+        }
+    ),
+    "oss_buckets": Copies({**_named("name"), "account": f"account + n / {BUCKETS}"}),
     "oss_objects": Copies(_named("key")),
     "oss_parts": Copies(_numbered("number")),
     "oss_uploads": Copies(_named("id")),
-    "ram_access_keys": Copies(_named("key_id")),
+    "ram_access_keys": Copies(_named("key_id", "user")),
     "ram_groups": Copies(_named("name")),
     "ram_members": Copies(_named("user")),
     "ram_policies": Copies(_named("name")),

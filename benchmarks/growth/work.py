@@ -44,6 +44,7 @@ def works() -> Iterator[Work]:
     yield Work("a deployment of so many queues (the command)", _deploying, most=3_000)
     yield Work("a function of so many files", _package)
     yield Work("a start with so many functions in the folder", _start)
+    yield Work("an edit of one of so many functions in the folder", _edit, touches_all=False)
     yield Work("a request beside so many connections", _connections, touches_all=False, most=3_000)
 
 
@@ -249,15 +250,40 @@ def _package(folder: Path, size: int) -> Measured:
     return _served(folder, prepare, act)
 
 
-def _start(folder: Path, size: int) -> Measured:
+def _functions(folder: Path, size: int) -> Path:
     functions = folder / "functions"
     for number in range(size):
         (functions / f"f{number}").mkdir(parents=True)
         (functions / f"f{number}" / "index.py").write_text("def handler(event, context):\n    return event\n")
+    return functions
+
+
+def _start(folder: Path, size: int) -> Measured:
+    functions = _functions(folder, size)
     with closing(Site(folder / "state", functions)) as site:  # the first takes everything in
         site.quiet()
     with closing(Site(folder / "state", functions)) as site:
         return site.server.cpu_s() * 1000, site.standstill_ms()
+
+
+_EDITS = 3
+
+
+def _edit(folder: Path, size: int) -> Measured:
+    functions = _functions(folder, size)
+    with closing(Site(folder / "state", functions)) as site:
+        call = site.server.fc("POST", "/2023-03-30/functions/f7/invocations", b"{}")
+        _ask(site, call)
+        site.quiet()
+        site.standstill_ms()
+
+        def act() -> str:
+            for number in range(_EDITS):
+                (functions / "f7" / "index.py").write_text(f"def handler(event, context):\n    return '{number}'\n")
+                _ask(site, call)
+            return ""
+
+        return site.cost(act).ms / _EDITS, site.standstill_ms()
 
 
 _REQUESTS = 100

@@ -142,7 +142,7 @@ class HttpFault(ServiceError):
     """What is asked for in the place of an endpoint's answer."""
 
     table: ClassVar = {
-        "ConnectionClosed": ErrorRow(500, "The connection was closed: a fault was asked for."),
+        "ConnectionClosed": ErrorRow(500, "The connection was closed by an injected fault."),
         "TooManyRequests": ErrorRow(429, "Too many requests."),
         "InternalServerError": ErrorRow(500, "Internal server error."),
     }

@@ -112,7 +112,7 @@ def _read(operator: _Operator, name: str, key: str, value: Any) -> Any:
     try:
         return (operator.pattern or operator.read)(value)
     except ValueError:
-        raise MalformedCondition(f"{value!r} is no value for {name} {key}") from None
+        raise MalformedCondition(f"{value!r} is not a valid value for {name} {key}") from None
 
 
 _NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
@@ -366,7 +366,7 @@ def _principals(value: Any) -> dict[str, tuple[str, ...]]:
     # terraform-provider-alicloud writes a list for each kind, an empty one where the file names nobody of that kind
     named = {kind: _texts(names, f"Principal {kind}") for kind, names in value.items() if names != []}
     if not named:
-        raise MalformedPolicy("The Principal names nobody.")
+        raise MalformedPolicy("The Principal is empty.")
     return named
 
 

@@ -274,7 +274,7 @@ def say_what_is_elsewhere(arguments: Namespace, client: Client, kind: str) -> No
                 if each["account"] in accounts:
                     accounts[each["account"]] += each[kind]
             others = ", ".join(f"{account} ({number})" for account, number in accounts.items())
-            note(_("only account {account} is listed; {others} have more: localyun account list prints their keys",
+            note(_("only account {account} is listed, {others} have more; localyun account list prints their keys",
                    account=keys.account_id, others=others))  # fmt: skip
 
 

@@ -5,6 +5,7 @@ whole of ``email`` and takes a fifth of the time of a short command.
 """
 
 import json
+import select
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -28,9 +29,10 @@ class BrokenAnswer(Exception):
 
 
 class Transaction:
-    """One request and its answer over a connection of its own; ``with`` closes it.
+    """One request and its answer; ``with`` closes its connection, or puts it back among the *kept* ones.
 
-    ``status`` and ``headers`` (lower-case names) are there from the beginning, the body comes with `pieces`.
+    ``status`` and ``headers`` (lower-case names) are there from the beginning, the body comes with `pieces`. *kept* has
+    idle connections to the address; None when each request has a connection of its own.
 
     Raises: BrokenAnswer; OSError, a TimeoutError when nothing comes for *timeout_s* seconds.
     """
@@ -44,9 +46,12 @@ class Transaction:
         body: bytes = b"",
         *,
         timeout_s: float | None,
+        kept: list[socket.socket] | None = None,
     ) -> None:
         host = f"[{address[0]}]" if ":" in address[0] else address[0]
-        fields = {"Host": f"{host}:{address[1]}", **headers, "Connection": "close"}
+        fields = {"Host": f"{host}:{address[1]}", **headers}
+        if kept is None:
+            fields["Connection"] = "close"
         if body or method in {"POST", "PUT"}:
             fields["Content-Length"] = str(len(body))
         lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
@@ -55,9 +60,9 @@ class Transaction:
         self._body: list[bytes] = []
         self._over = False
         self._parser = httptools.HttpResponseParser(self)
-        # A text would be encoded as IDNA, whose tables are slow to load; an address has no use for them.
-        host_name = address[0].encode("ascii") if address[0].isascii() else address[0]
-        self._socket = socket.create_connection((host_name, address[1]), timeout_s)  # type: ignore[arg-type]  # bytes will do
+        self._kept = kept
+        self._may_be_kept = False
+        self._socket = _idle(kept or [], timeout_s) or _connected(address, timeout_s)
         try:
             self._socket.sendall(f"{method} {target} HTTP/1.1\r\n{lines}\r\n".encode("latin-1") + body)
             while not self.status:
@@ -82,7 +87,10 @@ class Transaction:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._socket.close()
+        if self._kept is not None and self._may_be_kept:
+            self._kept.append(self._socket)
+        else:
+            self._socket.close()
 
     def _receive(self) -> None:
         data = self._socket.recv(_PIECE)
@@ -115,6 +123,24 @@ class Transaction:
     def on_message_complete(self) -> None:
         """Record that the answer is complete."""
         self._over = self.status > 0
+        self._may_be_kept = self._over and self._parser.should_keep_alive()
+
+
+def _connected(address: tuple[str, int], timeout_s: float | None) -> socket.socket:
+    # A text would be encoded as IDNA, whose tables are slow to load; an address has no use for them.
+    host = address[0].encode("ascii") if address[0].isascii() else address[0]
+    return socket.create_connection((host, address[1]), timeout_s)  # type: ignore[arg-type]  # bytes will do
+
+
+def _idle(kept: list[socket.socket], timeout_s: float | None) -> socket.socket | None:
+    """Take one of the *kept* connections that the other side has not closed, which would make it readable."""
+    while kept:
+        connection = kept.pop()
+        if not select.select([connection], [], [], 0)[0]:
+            connection.settimeout(timeout_s)
+            return connection
+        connection.close()
+    return None
 
 
 class Reply:
@@ -135,7 +161,7 @@ class Reply:
         content = self._object() if self.body else {}
         if content is None:
             raise CallRefused(
-                self.status, "", _("the response is not from an emulator; is another program listening there?")
+                self.status, "", _("the response is not from an emulator; another program may be listening there")
             )
         return content
 
@@ -177,6 +203,18 @@ class Connection:
         self._state = state
         self._always: Mapping[str, str] = {}
         """Headers of every request."""
+        self._kept: list[socket.socket] | None = None
+
+    @contextmanager
+    def kept_alive(self) -> Iterator[None]:
+        """Make the calls of the block, copies of this client included, over connections that the next one may use."""
+        self._kept = kept = list[socket.socket]()
+        try:
+            yield
+        finally:
+            self._kept = None
+            for connection in kept:
+                connection.close()
 
     @property
     def keys(self) -> InstallationKeys:
@@ -186,7 +224,9 @@ class Connection:
         """
         if self._found_keys is None:
             self.compare()  # says whose emulator answers, if one does
-            text = _("there are no keys in {state}; name the emulator's state folder with --state DIR")
+            text = _(
+                "there are no keys in {state}; run localyun start -d first, or name another folder with --state DIR"
+            )
             raise CommandFailed(text.format(state=self._state))
         return self._found_keys
 
@@ -219,7 +259,9 @@ class Connection:
         except CallRefused:
             content = {}
         if "services" not in content:
-            text = _("what answers at {address} (from {source}) is not localyun; start one on another port: {command}")
+            text = _(
+                "the program at {address} (from {source}) is not localyun; start an emulator on another port: {command}"
+            )
             command = "localyun start --port auto"
             raise NoEmulator(text.format(address=self.endpoint.http, source=_(self.endpoint.source), command=command))
         return content
@@ -296,7 +338,9 @@ class Connection:
             headers = {"Host": self._host, **headers}
         headers = {**self._always, **headers}
         try:
-            with Transaction(address, method, target, headers, body, timeout_s=timeout_s) as transaction:
+            with Transaction(
+                address, method, target, headers, body, timeout_s=timeout_s, kept=self._kept
+            ) as transaction:
                 yield transaction
         except TimeoutError as error:
             raise NoEmulator(_("{address} (from {source}) did not answer in time", **fields)) from error

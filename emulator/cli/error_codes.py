@@ -125,10 +125,8 @@ def explain(code: str, *, chinese: bool = False) -> Explanation:
             )
     near = get_close_matches(code, told, n=3, cutoff=0.5)
     if near:
-        raise CommandFailed(
-            _("no service here returns {code}; similar codes: {names}", code=code, names=enumerated(near))
-        )
-    raise CommandFailed(_("no service here returns {code}; localyun docs {code} searches the pages", code=code))
+        raise CommandFailed(_("unknown error code {code}; similar codes: {names}", code=code, names=enumerated(near)))
+    raise CommandFailed(_("unknown error code {code}; search the documentation with: localyun docs {code}", code=code))
 
 
 def _named(code: str, told: Mapping[str, Any]) -> str | None:

@@ -13,34 +13,32 @@ def add_flow(actions: Commands) -> None:
     start = command(actions, "start", "flow:start", "start an execution", "flow")
     start.add_argument("--input", default="{}", metavar="JSON", help="input of the execution (default: {})")
     start.add_argument(
-        "--inputs", metavar="FILE", help="start one execution per line of JSON in a file, and wait for all"
+        "--inputs", metavar="FILE", help="start an execution for each line of JSON in a file and wait for all"
     )
     start.add_argument(
         "--parallel",
         type=at_least_one,
         default=4,
         metavar="N",
-        help="maximum number of executions at once (default: 4)",
+        help="maximum number of concurrent executions (default: 4)",
     )
     start.add_argument("--name", metavar="EXECUTION", help="name of the execution (default: generated)")
     start.add_argument(
-        "--follow", action="store_true", help="print each step when it ends, and wait for the execution to end"
+        "--follow", action="store_true", help="wait for the execution to end and print each step when it ends"
     )
-    start.add_argument("--events", action="store_true", help="with --follow: print each event instead")
+    start.add_argument("--events", action="store_true", help="with --follow: print events instead of steps")
     start.add_argument("--full", action="store_true", help="with --follow: do not cut long lines")
     history = command(actions, "history", "flow:history", "print the steps of an execution as a tree", "flow")
-    history.add_argument(
-        "execution", metavar="EXECUTION", nargs="?", help="the execution (default: the one started last)"
-    )
-    history.add_argument("--events", action="store_true", help="print each event instead of the tree of steps")
+    history.add_argument("execution", metavar="EXECUTION", nargs="?", help="the execution (default: the latest)")
+    history.add_argument("--events", action="store_true", help="print events instead of the tree of steps")
     history.add_argument("--full", action="store_true", help="do not cut long lines")
-    graph = command(actions, "graph", "graph:run", "draw a flow, or one of its executions", "flow")
+    graph = command(actions, "graph", "graph:run", "draw a flow or one of its executions", "flow")
     graph.add_argument(
         "--execution",
         nargs="?",
         const="",
         metavar="EXECUTION",
-        help="draw the steps of an execution (default: the last one)",
+        help="draw the steps of an execution (default: the latest)",
     )
     _add_execution(graph)
     graph.add_argument("--format", choices=("svg", "mermaid"), default="svg", help="format to write (default: svg)")
@@ -48,7 +46,7 @@ def add_flow(actions: Commands) -> None:
         "--output", metavar="FILE", help="file to write, - for standard output (default: FLOW.svg or FLOW.mmd)"
     )
     graph.add_argument("--open", action="store_true", help="open the picture in the browser")
-    check = command(actions, "check", "definition:check", "check a definition, without an emulator")
+    check = command(actions, "check", "definition:check", "check a definition; needs no emulator")
     check.add_argument("file", metavar="FILE", help="definition in YAML, - for standard input")
     _add_parameters(check)
     check.add_argument("--watch", action="store_true", help="check again whenever the file changes")
@@ -58,49 +56,51 @@ def add_flow(actions: Commands) -> None:
     convert.add_argument("--output", metavar="FILE", help="file to write (default: standard output)")
     _add_parameters(convert)
     convert.add_argument(
-        "--strict", action="store_true", help="exit with code 3 if the state machine differs in behaviour"
+        "--strict", action="store_true", help="exit with code 3 if the state machine behaves differently"
     )
-    step = command(actions, "step", "flow_debug:step", "run one step of a definition alone")
+    step = command(actions, "step", "flow_debug:step", "run one step of a definition")
     step.add_argument("file", metavar="FILE", help="definition in YAML, - for standard input")
-    step.add_argument("step", metavar="STEP")
-    step.add_argument("--input", default="{}", metavar="JSON", help="output of the step before (default: {})")
+    step.add_argument("step", metavar="STEP", help="name of the step")
+    step.add_argument("--input", default="{}", metavar="JSON", help="output of the previous step (default: {})")
     step.add_argument(
-        "--local", default="{}", metavar="JSON", help="content of $local when the step begins (default: {})"
+        "--local", default="{}", metavar="JSON", help="value of $local when the step begins (default: {})"
     )
-    step.add_argument("--mocks", metavar="FILE", help="mocks for tasks, in JSON; other tasks are really called")
+    step.add_argument("--mocks", metavar="FILE", help="mocks for tasks, in JSON; tasks without a mock are called")
     _add_parameters(step)
-    step.add_argument("--global", dest="variables", default="{}", metavar="JSON", help="values of $Global")
+    step.add_argument("--global", dest="variables", default="{}", metavar="JSON", help="value of $Global")
     debug = command(actions, "debug", "flow_debug:debug", "debug an execution with breakpoints", "flow")
     debug.add_argument("--before", action="append", default=[], metavar="STEP", help="stop before a step; repeatable")
     debug.add_argument("--after", action="append", default=[], metavar="STEP", help="stop after a step; repeatable")
     debug.add_argument("--on-failure", action="store_true", help="stop where a step fails")
     debug.add_argument("--input", default="{}", metavar="JSON", help="input of the execution (default: {})")
     debug.add_argument("--name", metavar="EXECUTION", help="name of the execution (default: generated)")
-    debug.add_argument("--execution", metavar="EXECUTION", help="debug a running execution instead of starting one")
+    debug.add_argument("--execution", metavar="EXECUTION", help="debug this running execution instead of starting one")
     _add_execution(debug)
-    fork = command(actions, "fork", "flow_debug:fork", "start an execution that shares the history of another one")
-    fork.add_argument("flow", metavar="FLOW/EXECUTION")
+    fork = command(actions, "fork", "flow_debug:fork", "start an execution from a point in another one's history")
+    fork.add_argument("flow", metavar="FLOW/EXECUTION", help="the execution to fork")
     fork.add_argument(
-        "execution", metavar="EXECUTION", nargs="?", help="the execution, when the first argument names only the flow"
+        "execution", metavar="EXECUTION", nargs="?", help="the execution, if the first argument is the name of a flow"
     )
-    fork.add_argument("--before", metavar="STEP", help="fork before this step, where it was last entered")
+    fork.add_argument("--before", metavar="STEP", help="fork before the last time this step was entered")
     fork.add_argument("--event", type=int, metavar="NUMBER", help="fork before this event")
     fork.add_argument("--input", metavar="JSON", help="input of the step (default: its original input)")
     fork.add_argument("--definition", metavar="FILE", help="continue with this definition")
     _add_parameters(fork)
     fork.add_argument("--name", metavar="EXECUTION", help="name of the fork (default: generated)")
     _add_rehearsals(actions)
-    listing = command(actions, "list", "flow:show_list", "list flows, or the executions of one flow")
-    listing.add_argument("flow", metavar="FLOW", nargs="?")
+    listing = command(actions, "list", "flow:show_list", "list flows or the executions of one flow")
+    listing.add_argument("flow", metavar="FLOW", nargs="?", help="list the executions of this flow")
     _choose_executions(listing)
     listing.add_argument(
-        "--error", dest="error_name", metavar="NAME", help="only executions that ended with this error"
+        "--error", dest="error_name", metavar="NAME", help="list only executions that ended with this error"
     )
     rerun = command(actions, "rerun", "flow_bulk:rerun", "run failed executions of a flow again", "flow")
-    rerun.add_argument("--failed", action="store_true", required=True, help="the failed executions")
-    rerun.add_argument("--since", metavar="D|TIME", help="only executions started since a time, or in the last 2h")
+    rerun.add_argument("--failed", action="store_true", required=True, help="select the failed executions (required)")
     rerun.add_argument(
-        "--from", dest="before", metavar="STEP", help="continue before this step, with the data it had then"
+        "--since", metavar="D|TIME", help="select only executions started since TIME, or within D, such as 2h"
+    )
+    rerun.add_argument(
+        "--from", dest="before", metavar="STEP", help="continue before this step, with its original data"
     )
     rerun.add_argument("--definition", metavar="FILE", help="continue with this definition")
     _add_parameters(rerun)
@@ -109,25 +109,27 @@ def add_flow(actions: Commands) -> None:
         type=at_least_one,
         default=4,
         metavar="N",
-        help="maximum number of executions at once (default: 4)",
+        help="maximum number of concurrent executions (default: 4)",
     )
-    describe = command(actions, "describe", "flow:describe", "print a flow, or one of its executions", "flow")
-    describe.add_argument("execution", metavar="EXECUTION", nargs="?")
-    create = command(actions, "create", "flow:create", "create a flow from a file, or update it", "flow")
-    create.add_argument("file", metavar="FILE", help="definition in YAML; {accountID} in it becomes the account's id")
+    describe = command(actions, "describe", "flow:describe", "print a flow or one of its executions", "flow")
+    describe.add_argument(
+        "execution", metavar="EXECUTION", nargs="?", help="name of the execution (default: print the flow)"
+    )
+    create = command(actions, "create", "flow:create", "create or update a flow from a file", "flow")
+    create.add_argument("file", metavar="FILE", help="definition in YAML; {accountID} is replaced with the account id")
     _add_parameters(create)
-    create.add_argument("--description", default="", help="description of the flow")
-    create.add_argument("--role-arn", default="", help="role that the flow assumes")
+    create.add_argument("--description", default="", metavar="TEXT", help="description of the flow")
+    create.add_argument("--role-arn", default="", metavar="ARN", help="ARN of the role that the flow assumes")
     create.add_argument("--update", action="store_true", help="update the flow if it exists")
     command(actions, "delete", "flow:delete", "delete a flow", "flow")
     command(actions, "schedules", "flow:schedules", "list the schedules of a flow", "flow")
     command(actions, "fire", "flow:fire", "run a schedule of a flow now", "flow", "schedule")
-    stop = command(actions, "stop", "flow:stop", "stop an execution, or all of a flow", "flow")
-    stop.add_argument("execution", metavar="EXECUTION", nargs="?")
-    stop.add_argument("--all", action="store_true", help="all executions that have not ended")
+    stop = command(actions, "stop", "flow:stop", "stop one execution or all executions of a flow", "flow")
+    stop.add_argument("execution", metavar="EXECUTION", nargs="?", help="name of the execution")
+    stop.add_argument("--all", action="store_true", help="select all executions that have not ended")
     _choose_executions(stop)
-    stop.add_argument("--error", default="", help="error name to record")
-    stop.add_argument("--cause", default="", help="cause to record")
+    stop.add_argument("--error", default="", metavar="NAME", help="error to record for stopped executions")
+    stop.add_argument("--cause", default="", metavar="TEXT", help="cause to record for stopped executions")
 
 
 def _add_parameters(action: Parser) -> None:
@@ -137,50 +139,54 @@ def _add_parameters(action: Parser) -> None:
 
 
 def _choose_executions(action: Parser) -> None:
-    action.add_argument("--status", metavar="STATUS", help="only executions with this status, such as Running")
-    action.add_argument("--since", metavar="D|TIME", help="only executions started since a time, or in the last 2h")
+    action.add_argument("--status", metavar="STATUS", help="select only executions with this status, such as Running")
+    action.add_argument(
+        "--since", metavar="D|TIME", help="select only executions started since TIME, or within D, such as 2h"
+    )
 
 
 def _add_execution(command: Parser) -> None:
     """Let an execution be named as everywhere, in a command that has an option for it."""
-    command.add_argument("execution", metavar="EXECUTION", nargs="?", default=SUPPRESS, help="as --execution EXECUTION")
+    command.add_argument(
+        "execution", metavar="EXECUTION", nargs="?", default=SUPPRESS, help="the same as --execution EXECUTION"
+    )
 
 
 def _add_rehearsals(actions: Commands) -> None:
-    test = command(actions, "test", "flow_test:test", "run the cases of flows, without an emulator")
-    test.add_argument("files", metavar="FILE", nargs="*", help="files of cases, or folders of *.test.yaml (default: .)")
-    test.add_argument("-k", dest="name", action="append", metavar="TEXT", help="only cases whose names contain this")
-    test.add_argument("--tag", action="append", metavar="TAG", help="only cases with this tag")
+    test = command(actions, "test", "flow_test:test", "run the test cases of flows; needs no emulator")
+    test.add_argument("files", metavar="FILE", nargs="*", help="case files, or folders with *.test.yaml (default: .)")
+    test.add_argument(
+        "-k", dest="name", action="append", metavar="TEXT", help="run only cases whose name contains this text"
+    )
+    test.add_argument("--tag", action="append", metavar="TAG", help="run only cases with this tag")
     _add_parameters(test)
     test.add_argument("--junit", metavar="FILE", help="write a JUnit report for CI")
     test.add_argument(
         "--coverage", nargs="?", const="text", choices=("text", "html"),
-        help="report what no case covers, or write coverage.html with graphs",
+        help="report uncovered steps and paths, or write coverage.html with graphs",
     )  # fmt: skip
     test.add_argument(
-        "--fail-under", type=percentage, metavar="PERCENT", help="fail when the coverage of a flow is below this"
+        "--fail-under", type=percentage, metavar="PERCENT", help="fail if the coverage of a flow is below this"
     )
     test.add_argument(
-        "--update", action="store_true", help="replace the expected results in the files with the actual ones"
+        "--update", action="store_true", help="write the actual results into the files as the expected ones"
     )
     test.add_argument("--jobs", type=at_least_one, metavar="N", help="number of processes (default: one per core)")
     add_within(test)
-    cases = command(actions, "cases", "flow_test:cases", "propose cases for the paths of a flow that no case covers")
-    cases.add_argument("file", metavar="FILE", help="a definition, or a file of cases that is to be completed")
+    cases = command(actions, "cases", "flow_test:cases", "propose test cases for the uncovered paths of a flow")
+    cases.add_argument("file", metavar="FILE", help="a definition, or a case file to complete")
     _add_parameters(cases)
     cases.add_argument("--output", metavar="FILE", help="file to write (default: standard output)")
     replay = command(
-        actions, "replay", "flow_replay:replay", "compare a recorded history with what a definition would do"
+        actions, "replay", "flow_replay:replay", "replay a recorded history against a definition and list differences"
     )
-    replay.add_argument("file", metavar="HISTORY.json", help="a history as GetExecutionHistory returns it")
+    replay.add_argument("file", metavar="HISTORY.json", help="a history in the form that GetExecutionHistory returns")
     replay.add_argument("--definition", metavar="FILE", help="the definition (default: the one in the history's file)")
     _add_parameters(replay)
-    replay.add_argument(
-        "--from-cloud", action="store_true", help="also report how details of the cloud's events differ"
-    )
-    replay.add_argument("--report", metavar="FILE", help="write the differences without names and data")
-    shown = command(actions, "show", "flow_replay:show", "show a recorded history as a tree, or as a graph")
-    shown.add_argument("file", metavar="HISTORY.json", help="a history as GetExecutionHistory returns it")
+    replay.add_argument("--from-cloud", action="store_true", help="also report differences in the details of events")
+    replay.add_argument("--report", metavar="FILE", help="file for the differences, without names and data")
+    shown = command(actions, "show", "flow_replay:show", "show a recorded history as a tree or a graph")
+    shown.add_argument("file", metavar="HISTORY.json", help="a history in the form that GetExecutionHistory returns")
     shown.add_argument("--definition", metavar="FILE", help="definition to draw the history on")
     _add_parameters(shown)
     shown.add_argument("--output", metavar="FILE", help="file for the graph, as SVG")

@@ -53,50 +53,52 @@ def _add_server_commands(commands: Commands) -> None:
         help="shell syntax to print (default: fish if that is your shell, else sh)",
     )
     command(commands, "config", "server:config", "print every setting and where its value comes from")
-    reset = command(
-        commands, "reset", "server:reset", "delete everything except the functions of the folder and the keys"
-    )
+    reset = command(commands, "reset", "server:reset", "delete all resources; keep the keys and the functions folder")
     reset.add_argument("-y", "--yes", action="store_true", help="do not ask")
     scope = reset.alternatives()
     scope.add_argument(
-        "--service", choices=("fc", "fnf", "mns", "oss", "ram", "records"), help="only the resources of this service"
+        "--service",
+        choices=("fc", "fnf", "mns", "oss", "ram", "records"),
+        help="delete only the resources of this service",
     )
-    scope.add_argument("--queue", metavar="QUEUE", help="only the messages of a queue")
-    scope.add_argument("--topic", metavar="TOPIC", help="only the deliveries of a topic")
-    scope.add_argument("--flow", metavar="FLOW", help="only the executions of a flow")
-    scope.add_argument("--function", metavar="SERVICE/FUNCTION", help="only the calls and instances of a function")
+    scope.add_argument("--queue", metavar="QUEUE", help="delete only the messages of a queue")
+    scope.add_argument("--topic", metavar="TOPIC", help="delete only the deliveries of a topic")
+    scope.add_argument("--flow", metavar="FLOW", help="delete only the executions of a flow")
+    scope.add_argument("--function", metavar="SERVICE/FUNCTION", help="end only the calls and instances of a function")
     summary = "print a script that completes commands, options and names in your shell"
     completion = command(commands, "completion", "completion:run", summary, prints_data=False)
     completion.add_argument("shell", choices=("bash", "zsh", "fish", "words"), metavar="bash|zsh|fish")
     completion.add_argument("words", nargs=REMAINDER, metavar="", help=SUPPRESS)
     command(commands, "version", "server:version", "print the version")
     command(commands, "doctor", "doctor:run", "check this machine and suggest how to fix problems")
-    support = command(commands, "support", "support:run", "pack logs, settings and versions, without secrets")
-    support.add_argument("--output", metavar="FILE", help="the archive (default: localyun-support-TIME.zip)")
+    support = command(
+        commands, "support", "support:run", "pack logs, settings and versions into an archive, without secrets"
+    )
+    support.add_argument("--output", metavar="FILE", help="file to write (default: localyun-support-TIME.zip)")
 
 
 def _add_function_commands(commands: Commands) -> None:
     logs = command(commands, "logs", "logs:run", "print the logs of functions")
-    logs.add_argument("function", nargs="?", default="", metavar="SERVICE/FUNCTION", help="only this function's lines")
+    logs.add_argument(
+        "function", nargs="?", default="", metavar="SERVICE/FUNCTION", help="print only this function's lines"
+    )
     logs.add_argument("-f", "--follow", action="store_true", help="print new lines as they arrive")
     logs.add_argument("-n", "--lines", type=int, default=100, help="number of earlier lines (default: 100)")
     logs.add_argument(
-        "--request", default="", metavar="ID", help="print the lines of a recent request instead, from all services"
+        "--request", default="", metavar="ID", help="print the lines of one recent request, from all services"
     )
     invoke = command(commands, "invoke", "invoke:run", "call a function and print what it returns")
     invoke.add_argument("function", metavar="[SERVICE[.QUALIFIER]/]FUNCTION", help="the function to call")
     event = invoke.alternatives()
     event.add_argument("--event", metavar="TEXT", help="the event (default: empty)")
-    event.add_argument("--event-file", metavar="FILE", help="file that holds the event, - for standard input")
+    event.add_argument("--event-file", metavar="FILE", help="file with the event, - for standard input")
     invoke.add_argument("--log", action="store_true", help="print the call's log on standard error")
-    invoke.add_argument(
-        "--raw", action="store_true", help="print the bytes of the result, without a newline after text"
-    )
+    invoke.add_argument("--raw", action="store_true", help="print the result's bytes without a newline at the end")
     invoke.add_argument(
         "--async",
         dest="later",
         action="store_true",
-        help="call asynchronously; wait, then print the result and the delivery to the destination",
+        help="call asynchronously, wait for the end, and print the result and its delivery to the destination",
     )
     invoke.add_argument(
         "--debug", action="store_true", help="run the call in an instance that a debugger can attach to"
@@ -111,8 +113,10 @@ def _add_function_commands(commands: Commands) -> None:
     invoke.add_argument("--no-wait", dest="wait", action="store_false", help="with --debug: do not wait for a debugger")
 
 
-@group("function", "show the sessions of functions")
+@group("function", "list functions and their sessions")
 def _add_function(actions: Commands) -> None:
+    listed = command(actions, "list", "function:list_functions", "list functions with their configuration")
+    listed.add_argument("--prefix", default="", metavar="TEXT", help="only names that begin with this")
     sessions = command(actions, "sessions", "function:sessions", "list sessions and the instances they are bound to")
     sessions.add_argument("function", nargs="?", default="", metavar="FUNCTION", help="only this function's sessions")
 
@@ -120,14 +124,14 @@ def _add_function(actions: Commands) -> None:
 @group("trigger", "list the triggers of functions and fire them")
 def _add_trigger(actions: Commands) -> None:
     command(actions, "list", "invoke:list_triggers", "list triggers, with the address of each HTTP trigger")
-    fire = command(actions, "fire", "invoke:fire", "call a trigger's function now and print what it returns")
-    fire.add_argument("function", metavar="[SERVICE/]FUNCTION", help="the function the trigger belongs to")
+    fire = command(actions, "fire", "invoke:fire", "call a trigger's function and print what it returns")
+    fire.add_argument("function", metavar="[SERVICE/]FUNCTION", help="function that the trigger belongs to")
     fire.add_argument("trigger", metavar="TRIGGER", help="name of the trigger")
     event = fire.alternatives()
     event.add_argument(
         "--payload", metavar="TEXT", help="a timer's payload, a message's body, an object's key, a request's body"
     )
-    event.add_argument("--event-file", metavar="FILE", help="file that holds the whole event, - for standard input")
+    event.add_argument("--event-file", metavar="FILE", help="file with the whole event, - for standard input")
     fire.add_argument("--log", action="store_true", help="print the call's log on standard error")
 
 
@@ -137,12 +141,15 @@ def _add_console(commands: Commands) -> None:
         "page", nargs="?", default="", metavar="PAGE", help="the page, such as queues/orders (default: the overview)"
     )
     console.add_argument(
-        "--print", dest="print_only", action="store_true", help="print the link, which works once, instead"
+        "--print",
+        dest="print_only",
+        action="store_true",
+        help="print a link that works once instead of opening a browser",
     )
 
 
 def _add_exec(commands: Commands) -> None:
-    summary = "run an unmodified program against the emulator instead of the cloud"
+    summary = "run an unmodified program against the emulator"
     execute = command(commands, "exec", "exec:run", summary, prints_data=False)
     options = "[--state DIR] [--start] [--keep-proxy] [--proxy-allow HOSTS] [--preload] [--network]"
     execute.usage = f"{execute.prog} {options} [--] COMMAND ..."
@@ -150,27 +157,25 @@ def _add_exec(commands: Commands) -> None:
     execute.add_argument(
         "--network",
         action="store_true",
-        help="run the command in its own network, where the cloud's host names resolve to the emulator (Linux)",
+        help="run the command in its own network, in which the cloud's host names resolve to the emulator (Linux)",
     )
     execute.add_argument(
         "--preload", action="store_true", help="redirect programs that use the C library, with LD_PRELOAD (Linux)"
     )
-    execute.add_argument("--keep-proxy", action="store_true", help="pass proxy variables on to the command")
+    execute.add_argument("--keep-proxy", action="store_true", help="keep the proxy variables for the command")
     execute.add_argument(
         "--proxy-allow", action="append", default=[], metavar="HOSTS",
-        help="hosts and networks that the proxy may call although they are not public",
+        help="private hosts and networks that the proxy may call",
     )  # fmt: skip
     execute.add_argument("command", nargs=REMAINDER, metavar="COMMAND", help="the program and its arguments")
 
 
 def _add_comparison(commands: Commands) -> None:
-    compare = command(commands, "compare", "compare:run", "compare the emulator's responses with a recording")
+    compare = command(commands, "compare", "compare:run", "compare the emulator's responses with recorded ones")
     compare.add_argument("recording", metavar="FILE.har", help="the recording: a HAR file from a browser or a proxy")
-    compare.add_argument(
-        "--redact", metavar="FILE", help="write a copy without your data, to share, and compare nothing"
-    )
+    compare.add_argument("--redact", metavar="FILE", help="write a redacted copy that can be shared; compare nothing")
     record = command(
-        commands, "record", "record:run", "run a program and record its requests with the responses", prints_data=False
+        commands, "record", "record:run", "run a program and record its requests and the responses", prints_data=False
     )
     record.usage = f"{record.prog} [--state DIR] [-o FILE.har] [--] COMMAND ..."
     record.add_argument(
@@ -182,22 +187,22 @@ def _add_comparison(commands: Commands) -> None:
 @group("tutorial", "list and run the tutorials")
 def _add_tutorial(actions: Commands) -> None:
     command(actions, "list", "tutorial:show_list", "list the tutorials")
-    run = command(actions, "run", "tutorial:run", "run a tutorial; starts an emulator when none answers")
-    run.add_argument("name", metavar="TUTORIAL")
+    run = command(actions, "run", "tutorial:run", "run a tutorial; start an emulator if none is running")
+    run.add_argument("name", metavar="TUTORIAL", help="name of the tutorial, from localyun tutorial list")
     run.add_argument("--input", metavar="JSON", help="input of the execution (default: the tutorial's own)")
     run.add_argument("--sdk", choices=("core", "tea"), default="core", help="official SDK to use (default: core)")
     languages = ("fdl", "statemachine")
     run.add_argument("--language", choices=languages, default="fdl", help="language of the flow (default: fdl)")
     form = run.alternatives()
-    form.add_argument("--steps", action="store_true", default=None, help="show steps (default on a terminal)")
-    form.add_argument("--events", dest="steps", action="store_false", help="show every event (default in a pipe)")
-    run.add_argument(
-        "--keep", action="store_true", help="keep flows, queues, topics and everything else that was created"
-    )
+    form.add_argument("--steps", action="store_true", default=None, help="print each step (default on a terminal)")
+    form.add_argument("--events", dest="steps", action="store_false", help="print each event (default in a pipe)")
+    run.add_argument("--keep", action="store_true", help="keep the flow and all other resources that were created")
     run.add_argument(
         "--open", action="store_true", help="open the execution's page in the browser at the end; implies --keep"
     )
-    run.add_argument("--graph", metavar="FILE", help="file for the picture of the execution, SVG or .mmd for Mermaid")
+    run.add_argument(
+        "--graph", metavar="FILE", help="file for the graph of the execution: SVG, or Mermaid if it ends in .mmd"
+    )
 
 
 def _add_reference(commands: Commands) -> None:

@@ -21,13 +21,15 @@ if TYPE_CHECKING:
     from typing import Any
 
 _DESCRIPTION = "Function Compute, Message Service and Serverless Workflow of Alibaba Cloud on your own machine."
-_EPILOG = """exit codes: 0 done, 1 failed, 2 wrong usage, 3 no emulator answered, 4 diff found differences
+_EPILOG = """localyun COMMAND --help describes a command; localyun docs WORDS searches the documentation.
 
-Every option of start can also be given as an environment variable (LOCALYUN_PORT for --port) or in localyun.yaml."""
+exit codes: 0 done, 1 failed, 2 wrong usage, 3 no emulator answered, 4 diff found differences
+
+Each option of start is also an environment variable (LOCALYUN_PORT for --port) and a key of localyun.yaml."""
 
 _COMMON: dict[str, dict[str, Any]] = {
-    "state": {"metavar": "DIR", "help": "state folder (also behind the command)"},
-    "json": {"action": "store_true", "help": "print JSON (also behind the command)"},
+    "state": {"metavar": "DIR", "help": "state folder (also allowed after the command)"},
+    "json": {"action": "store_true", "help": "print JSON (also allowed after the command)"},
 }
 """The options that may stand before the command, as argparse takes them."""
 

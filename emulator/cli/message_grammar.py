@@ -9,21 +9,28 @@ def add_queue(actions: Commands) -> None:
     """Add the actions of queues."""
     create = command(actions, "create", "messages:create_queue", "create a queue", "queue")
     command(actions, "delete", "messages:delete_queue", "delete a queue and its messages", "queue")
-    listing = command(actions, "list", "messages:list_queues", "list queues with the numbers of their messages")
+    listing = command(actions, "list", "messages:list_queues", "list queues and the number of their messages")
     listing.add_argument("--prefix", default="", metavar="TEXT", help="only names that begin with this")
     send = command(actions, "send", "messages:send", "send a message", "queue")
-    receive = command(actions, "receive", "messages:receive", "receive messages and hide them for a while", "queue")
-    peek = command(actions, "peek", "messages:peek", "print visible messages and change nothing", "queue")
-    command(actions, "purge", "messages:purge", "delete every message of a queue, hidden and delayed ones too", "queue")
-    summary = "print the attributes of a queue, after changing those given"
+    receive = command(
+        actions, "receive", "messages:receive", "receive messages; they stay hidden for the visibility timeout", "queue"
+    )
+    peek = command(actions, "peek", "messages:peek", "print visible messages without receiving them", "queue")
+    command(
+        actions, "purge", "messages:purge", "delete all messages of a queue, including hidden and delayed ones", "queue"
+    )
+    summary = "print the attributes of a queue, or change them"
     attributes = command(actions, "attributes", "messages:attributes", summary, "queue")
     _add_attributes(create, "Queue")
     _add_attributes(attributes, "Queue")
     _add_body(send)
     send.add_argument(
-        "--delay-seconds", type=int, metavar="N", help="seconds until it is visible (default: the queue's delay)"
+        "--delay-seconds",
+        type=int,
+        metavar="N",
+        help="seconds until the message is visible (default: the queue's delay)",
     )
-    send.add_argument("--priority", type=int, metavar="N", help="1 to 16, 1 is received first (default: 8)")
+    send.add_argument("--priority", type=int, metavar="N", help="priority from 1 (received first) to 16 (default: 8)")
     for getter in (receive, peek):
         getter.add_argument(
             "-n", "--number", type=int, default=1, help="maximum number of messages, up to 16 (default: 1)"
@@ -31,8 +38,10 @@ def add_queue(actions: Commands) -> None:
         getter.add_argument(
             "--base64", action="store_true", help="decode bodies from Base64, as the Python and Java SDKs do"
         )
-    receive.add_argument("--wait", type=int, metavar="N", help="wait up to N seconds for the first (default: queue's)")
-    receive.add_argument("--delete", action="store_true", help="delete what was received after printing it")
+    receive.add_argument(
+        "--wait", type=int, metavar="N", help="wait up to N seconds for a message (default: the queue's setting)"
+    )
+    receive.add_argument("--delete", action="store_true", help="delete the messages after printing them")
 
 
 def _add_attributes(command: Parser, resource: str, without: str = "") -> None:
@@ -51,10 +60,10 @@ def _add_body(command: Parser) -> None:
     command.add_argument(
         "--base64", action="store_true", help="encode the body in Base64, as the Python and Java SDKs expect"
     )
-    command.add_argument("--group", metavar="ID", help="message group, for FIFO")
+    command.add_argument("--group", metavar="ID", help="message group (FIFO only)")
 
 
-@group("topic", "work with topics, subscriptions and deliveries")
+@group("topic", "work with topics, their subscriptions and deliveries")
 def add_topic(actions: Commands) -> None:
     """Add the actions of topics."""
     _add_attributes(command(actions, "create", "messages:create_topic", "create a topic", "topic"), "Topic")
@@ -64,15 +73,15 @@ def add_topic(actions: Commands) -> None:
     publish = command(actions, "publish", "messages:publish", "publish a message", "topic")
     both = ("topic", "subscription")
     subscribe = command(actions, "subscribe", "messages:subscribe", "subscribe an endpoint to a topic", *both)
-    command(actions, "unsubscribe", "messages:unsubscribe", "end a subscription", *both)
+    command(actions, "unsubscribe", "messages:unsubscribe", "delete a subscription", *both)
     command(actions, "subscriptions", "messages:subscriptions", "list the subscriptions of a topic", "topic")
-    summary = "print the deliveries of a subscription"
+    summary = "print the deliveries of a subscription, with their results"
     deliveries = command(actions, "deliveries", "messages:deliveries", summary, *both)
-    outbox = command(actions, "outbox", "messages:outbox", "print mails and short messages, which are never sent")
+    outbox = command(actions, "outbox", "messages:outbox", "print the mails and short messages that topics would send")
     _add_body(publish)
-    publish.add_argument("--tag", metavar="TAG", help="tag that subscriptions filter by")
+    publish.add_argument("--tag", metavar="TAG", help="tag that subscriptions can filter by")
     subscribe.add_argument("endpoint", metavar="ENDPOINT", help="queue:NAME, an http URL, or another form of the API")
     _add_attributes(subscribe, "Subscription", without="Endpoint")
     deliveries.add_argument("--full", action="store_true", help="print deliveries in full: body, URL, headers")
     for shown in (deliveries, outbox):
-        shown.add_argument("-n", "--number", type=int, default=100, help="maximum number (default: 100)")
+        shown.add_argument("-n", "--number", type=int, default=100, help="maximum number of entries (default: 100)")

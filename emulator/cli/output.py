@@ -70,6 +70,11 @@ def _(text: str, /, **fields: object) -> str:
     return shown.format(**fields) if fields else shown
 
 
+def unreadable(file: object, error: Exception) -> str:
+    """Return the message for a *file* that cannot be read, with the system's reason but not its number."""
+    return _("{file} cannot be read: {reason}", file=file, reason=getattr(error, "strerror", None) or error)
+
+
 @cache
 def catalogue() -> gettext.NullTranslations:
     """Return the texts of the user's language; those of the program itself when there is no translation.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import Action, ArgumentParser, BooleanOptionalAction, RawTextHelpFormatter
+from argparse import REMAINDER, Action, ArgumentParser, BooleanOptionalAction, RawTextHelpFormatter
 from typing import TYPE_CHECKING
 
 from emulator.cli.output import _, is_chinese
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 _USUAL_COLUMNS = 80
 _MARGIN = 2
-_OPTION_COLUMN, _COMMAND_COLUMN = 24, 16
+_OPTION_COLUMN, _COMMAND_COLUMN = 24, 19
 """Where argparse begins the help of an option and the summary of a command of ours at the latest."""
+_INDENT = 2
+"""By how much argparse indents commands below the word that stands for them."""
 _NARROWEST = 11
 
 Adds: TypeAlias = "Callable[[Commands], None]"
@@ -38,6 +40,10 @@ class PlainHelp(RawTextHelpFormatter):
     def __init__(self, prog: str, **options: Any) -> None:
         begin = _("usage: ")
         super().__init__(prog, width=_width() - (0 if begin.isascii() else len(begin)), **options)
+
+    def format_help(self) -> str:
+        """Return the help without spaces at the ends of lines."""
+        return "".join(f"{line.rstrip()}\n" for line in super().format_help().splitlines())
 
 
 class Parser(ArgumentParser):
@@ -65,15 +71,16 @@ class Parser(ArgumentParser):
         """Add a place for commands; what is added to it may follow on the command line."""
         kind: Any = self._command  # what returns a parser serves for the class of one
         added = self.add_subparsers(title=_(title), metavar=metavar, prog=self.prog, parser_class=kind)
+        self.usage = self.format_usage().removeprefix(_("usage: ")).rstrip()  # with the word that `add_parser` pads
         return Commands(added, self.commands)
 
     def error(self, message: str) -> NoReturn:
-        """Print usage and *message*, or that there is no such command, and exit with 2."""
+        """Print usage and *message*, or that the command is unknown, and exit with 2."""
         word = self._command_given()
         if self.commands and word is not None and word not in self.commands:
             help_command = f"{self.prog} --help"
             suggestion = nearest(word, self.commands) or _("; {command} lists the commands", command=help_command)
-            message = _("there is no {value!r}{suggestion}", value=word, suggestion=suggestion)
+            message = _("unknown command {value!r}{suggestion}", value=word, suggestion=suggestion)
         super().error(message)
 
     def _command(self, **given: Any) -> Parser:
@@ -84,6 +91,8 @@ class Parser(ArgumentParser):
 
     def _noted(self, action: Action) -> Action:
         self.options |= dict.fromkeys(action.option_strings, action)
+        if action.nargs == REMAINDER:
+            action.required = False  # Python 3.11 would name it among the arguments that are missing
         if not action.option_strings:
             self.positionals.append(action)
         return action
@@ -140,6 +149,8 @@ class Commands:
         parser: Parser = self._added.add_parser(name, help=_help(summary, _COMMAND_COLUMN), description=about)
         parser.set_defaults(run=None, help_of=parser)
         self.parsers[name] = parser
+        if len(name) + _INDENT > len(self._added.metavar):  # by whose length argparse places the summaries
+            self._added.metavar = self._added.metavar.ljust(len(name) + _INDENT)
         return parser
 
 
@@ -209,7 +220,7 @@ def command(commands: Commands, name: str, run: str, summary: str, *names: str, 
     if prints_data:
         added.add_argument("--json", action="store_true", help="print JSON")
     for each in names:
-        added.add_argument(each, metavar=each.upper())
+        added.add_argument(each, metavar=each.upper(), help=f"name of the {each}")
     return added
 
 

@@ -19,7 +19,7 @@ from werkzeug.wrappers import Response as Answer
 
 from emulator.console.changes import written
 from emulator.console.executions import took
-from emulator.console.forms import UNITS
+from emulator.console.forms import UNITS, FormRefused
 from emulator.console.front import Pages, Sessions
 from emulator.console.language import COOKIE, LANGUAGES, catalogue, chosen, translated
 from emulator.console.life import FORMS, REASONS, STATIONS
@@ -254,9 +254,12 @@ def _iso(at: int | str) -> str:
 
 def _refused(error: ServiceError) -> Any:
     request.environ[ERRORS].append(error)
+    text = error.message
+    if isinstance(error, FormRefused):
+        text = translated(g.language, error.sentence).format_map(error.fields)
     if POSTED_BY_SCRIPT in request.headers:
-        return f"{error.code}: {error.message}", error.http_status, {"Content-Type": "text/plain; charset=utf-8"}
-    return render_template("error.html", title=error.code, text=error.message), error.http_status
+        return f"{error.code}: {text}", error.http_status, {"Content-Type": "text/plain; charset=utf-8"}
+    return render_template("error.html", title=error.code, text=text), error.http_status
 
 
 def _no_page(error: NotFound) -> tuple[str, int]:

@@ -27,6 +27,17 @@ class Control:
     choices: tuple[str, ...] = ()
 
 
+class FormRefused(GatewayError):
+    """What a form holds cannot be taken: a sentence, shown in the language of the page, with the *fields* in it."""
+
+    code = "InvalidArgument"
+    http_status = 400
+
+    def __init__(self, sentence: str, **fields: Any) -> None:
+        self.sentence = sentence
+        super().__init__(sentence.format_map(fields), **fields)
+
+
 UNITS = ("seconds", "bytes", "MB")
 """What numbers are counted in, which is translated."""
 
@@ -100,7 +111,7 @@ def read(shape: Shape, form: str, given: Mapping[str, str], before: Mapping[str,
 
     While a resource is changed, *before* holds what it is: what was emptied is named, as an empty text.
 
-    Raises: GatewayError for what is no number, or out of its range, or no JSON.
+    Raises: FormRefused for what is no number, or out of its range, or no JSON.
     """
     values: dict[str, Any] = {}
     for field in shape.of_form(form):
@@ -127,13 +138,13 @@ def _read(field: Field, name: str, given: Mapping[str, str]) -> Any:
         case Whole() as kind:
             number = kind.words.get(text, int(text) if text.lstrip("-").isdigit() and text.isascii() else None)
             if number is None or not kind.allows(number):
-                raise _refused(f"{name} must be a whole number from {kind.low} to {kind.high}, not {text[:40]}")
+                raise no_whole_number(name, kind.low, kind.high, text)
             return number
         case Number():
             try:
                 return float(text)
             except ValueError:
-                raise _refused(f"{name} must be a number, not {text[:40]}") from None
+                raise FormRefused("{name} must be a number, not {text}", name=name, text=text[:40]) from None
         case Flag(words=words):
             return text if words else text == "true"
         case Text() | OneOf():
@@ -148,8 +159,10 @@ def _json(name: str, text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise _refused(f"{name} is not JSON: {error}") from None
+        raise FormRefused("{name} is not JSON: {error}", name=name, error=error) from None
 
 
-def _refused(reason: str) -> GatewayError:
-    return GatewayError("InvalidArgument", reason)
+def no_whole_number(name: str, low: Any, high: Any, text: str) -> FormRefused:
+    """Return the refusal of a *text* that is no whole number of a range."""
+    given = {"name": name, "low": low, "high": high, "text": text[:40]}
+    return FormRefused("{name} must be a whole number from {low} to {high}, not {text}", **given)

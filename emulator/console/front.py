@@ -223,9 +223,7 @@ class ConsoleFront(UnsignedFront):
             token = request.headers.get("x-csrf") or dict(request.form_pairs).get("csrf", "")
             if not self.sessions.is_form_token(session, token):
                 _ = _words(request)
-                return _page(
-                    403, _("Refused"), _("This form is not one of this session; load the page again."), request
-                )
+                return _page(403, _("Refused"), _("This form belongs to another session. Reload the page."), request)
         if path in {"/changes", "/log"} and request.method == "GET":
             headers = [("Content-Type", "text/event-stream"), *_HEADERS]
             if path == "/changes":
@@ -240,7 +238,7 @@ class ConsoleFront(UnsignedFront):
         entered = self.sessions.enter(call.query.get("key", ""))
         if entered is None:
             _ = _words(call.http)
-            text = _("This link was used already or is older than {seconds} s. Get another: localyun console")
+            text = _("This link was already used or is older than {seconds} s. Get a new one: localyun console")
             return _page(403, "localyun console", text.format(seconds=LINK_S), call.http)
         cookie, page = entered
         response = _redirect(PREFIX + _page_of(call.query.get("to", page)))

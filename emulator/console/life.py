@@ -7,7 +7,7 @@ which turns it into `Reason`s; their words and sentences are here.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, assert_never
 
 from emulator.console.values import decoded
@@ -32,37 +32,43 @@ class Words(NamedTuple):
 
 REASONS = {
     "arrived": Words("arrived", "It has arrived.", "succeeded"),
-    "delayed": Words("delayed", "It is not due yet: it was sent with a delay.", "pending"),
+    "delayed": Words("delayed", "It was sent with a delay and is not visible yet.", "pending"),
     "in flight": Words(
         "in flight",
-        "Somebody has received it and has not deleted it. Until its visibility timeout ends nobody else gets it.",
+        "A consumer has received it and not deleted it. Others cannot receive it until the visibility timeout ends.",
         "running",
     ),
-    "held": Words("held", "It waits behind an earlier message of its group.", "pending"),
-    "visible": Words("waits", "It is in the queue and waits for somebody to receive it.", "pending"),
+    "held": Words("held", "It waits for an earlier message of its group.", "pending"),
+    "visible": Words("waits", "It is in the queue, and no consumer has received it yet.", "pending"),
     "gone": Words(
-        "gone", "It is not in the queue any more: it has expired, was moved or purged, or its log is gone.", "pending"
+        "gone", "It is no longer in the queue: it has expired, was moved or purged, or its log is gone.", "pending"
     ),
     "dead letter": Words(
-        "dead letter", "It was received too often without being deleted, and is a dead letter now.", "failed"
+        "dead letter",
+        "It was received too often without being deleted, and was moved to the dead-letter queue.",
+        "failed",
     ),
-    "under way": Words("under way", "It is on its way.", "running"),
-    "push refused": Words("refused", "The subscriber does not accept it. It will be tried again.", "failed"),
-    "push given up": Words("given up", "The subscriber has not accepted it. It will not be tried again.", "failed"),
-    "no subscriber": Words("no subscriber", "Nobody has subscribed to the topic.", "failed"),
+    "under way": Words("under way", "It is being delivered.", "running"),
+    "push refused": Words("refused", "The subscriber refused it. The push is retried.", "failed"),
+    "push given up": Words("given up", "The subscriber refused it. The push is not retried any more.", "failed"),
+    "no subscriber": Words("no subscriber", "The topic has no subscription.", "failed"),
     "filter tag": Words("filtered", "The subscription's filter tag is not the tag of the message.", "failed"),
     "not wanted": Words("filtered", "The trigger's pattern does not match it.", "failed"),
-    "function raised": Words("failed", "The function that it went to has raised an error.", "failed"),
-    "timed out": Words("timed out", "The function that it went to ran longer than its timeout.", "failed"),
-    "out of memory": Words("out of memory", "The function that it went to used more memory than it has.", "failed"),
+    "function raised": Words("failed", "The function that received it raised an error.", "failed"),
+    "timed out": Words("timed out", "The function that received it ran longer than its timeout.", "failed"),
+    "out of memory": Words("out of memory", "The function that received it used more memory than its limit.", "failed"),
     "encoding": Words(
-        "encoding", "Its body is not in the form of the others in this queue: one is Base64, the other plain.", "failed"
+        "encoding",
+        "Its encoding differs from that of other messages in this queue: Base64 and plain text are mixed.",
+        "failed",
     ),
     "report awaited": Words(
-        "report awaited", "The step that has sent it waits for a report with its token.", "pending"
+        "report awaited", "The step that sent it waits for a report with its task token.", "pending"
     ),
 }
 """Why a message is where it is."""
+
+OUT_OF_MEMORY = "out of memory"
 
 STATIONS = (
     *("sent to queue", "published to topic", "put into queue", "dead letter in queue", "pushed to", "received"),
@@ -151,21 +157,25 @@ def walked(node: Row, above: Row | None = None) -> Iterator[tuple[Row, Row | Non
         yield from walked(each, node)
 
 
-def stations(node: Row, above: Row | None, effects: Sequence[Effect], calls: Calls) -> list[Row]:
+def stations(
+    node: Row, above: Row | None, effects: Sequence[Effect], calls: Calls, failure: Callable[[Recorded], str]
+) -> list[Row]:
     """Return what a message has been through, in order.
 
     A station has ``at``, ``what`` (of `STATIONS`), ``kind``, ``name`` and ``id`` of what was at work, ``state`` for
-    what went well or not, and ``detail``.
+    what went well or not, and ``detail``. *failure* says why a call has failed.
     """
     where = places(effects)
     nodes = list(walked(node, above))
     ids = {each["id"] for each, _ in nodes if each["kind"] == "message"}
-    rows = [row for each, its in nodes for row in _stations(each, its, where, calls)]
+    rows = [row for each, its in nodes for row in _stations(each, its, where, calls, failure)]
     rows += [row for effect in effects for row in _handled(effect, ids)]
     return sorted(rows, key=lambda row: int(row["at"]))
 
 
-def _stations(node: Row, above: Row | None, where: Mapping[str, Place], calls: Calls) -> Iterator[Row]:
+def _stations(
+    node: Row, above: Row | None, where: Mapping[str, Place], calls: Calls, failure: Callable[[Recorded], str]
+) -> Iterator[Row]:
     at, id, state = node["at_ms"], node["id"], "failed" if node["failed"] else "succeeded"
     kind: NodeKind = node["kind"]
     match kind:
@@ -181,7 +191,11 @@ def _stations(node: Row, above: Row | None, where: Mapping[str, Place], calls: C
             attempts = calls.get(id, ())
             for number, each in enumerate(attempts, 1):
                 count = f"{number}. " if len(attempts) > 1 else ""
-                yield _row(each.at, "called", "function", each.name, id, *_ended(each, count))
+                state, took = "failed" if each.error_type else "succeeded", duration(each.ended_at - each.at)
+                row = _row(
+                    each.at, "called", "function", each.name, id, state, count if each.error_type else count + took
+                )
+                yield row | {"failure": failure(each) if each.error_type else ""}
             if not attempts:
                 yield _row(at, "called", "function", node["name"], id, state if node["status"] else "running")
         case "request" if above is not None and above["kind"] == "message":
@@ -220,11 +234,6 @@ def _put(place: Place, above: Row | None) -> str:
 
 def _row(at: int, what: str, kind: str, name: str, id: str, state: str = "", detail: str = "") -> Row:
     return {"at": at, "what": what, "kind": kind, "name": name, "id": id, "state": state, "detail": detail}
-
-
-def _ended(call: Recorded, count: str) -> tuple[str, str]:
-    detail = error_of(call) if call.error_type else duration(call.ended_at - call.at)
-    return "failed" if call.error_type else "succeeded", f"{count}{detail}"
 
 
 def coming(reasons: Iterable[Reason]) -> list[Row]:
@@ -288,16 +297,18 @@ def error_of(call: Recorded) -> str:
     return ": ".join(parts)[:300]
 
 
-def of_call(call: Recorded, used_mb: str, until: int | None) -> Reason:
-    """Return how the latest attempt of a call went; *used_mb* is what it took when that was too much.
+def failure_of(call: Recorded, used_mb: str, limit_mb: int) -> str:
+    """Return why a call has failed: what it has thrown, or `OUT_OF_MEMORY` when it used more megabytes than it has."""
+    return f"{OUT_OF_MEMORY} {used_mb} MB > {limit_mb} MB" if used_mb else error_of(call)
 
-    *until* is when it is tried again.
-    """
+
+def of_call(call: Recorded, failure: str, until: int | None) -> Reason:
+    """Return how the latest attempt of a call went, which is tried again at *until*; *failure* is of `failure_of`."""
     if not call.error_type:
         return Reason(what="arrived", kind="function", name=call.name, id=call.request_id)
-    error = error_of(call)
-    what = "out of memory" if used_mb else "timed out" if "timed out after" in error else "function raised"
-    detail = f"{used_mb} MB" if used_mb else error
+    detail = failure.removeprefix(OUT_OF_MEMORY).strip()
+    raised = "timed out" if "timed out after" in failure else "function raised"
+    what = OUT_OF_MEMORY if detail != failure else raised
     return Reason(what=what, kind="function", name=call.name, detail=detail, until=until, id=call.request_id)
 
 

@@ -5,10 +5,10 @@ from io import BytesIO
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
+from emulator.console.forms import FormRefused
 from emulator.deploy.kinds import PROVIDERS
 from emulator.deploy.model import Resource
 from emulator.deploy.provider import ActualState, ApiClient
-from emulator.gateway.errors import GatewayError
 from emulator.kernel.frozen import frozen
 from emulator.oss.model import BUCKET_ACLS, STORAGE_CLASSES
 from emulator.services.fc.catalog.alias_fields import ALIAS_2023
@@ -154,12 +154,12 @@ _ENDINGS = {"python": "py", "nodejs": "js", "php": "php"}
 def package_of(text: str, runtime: str, handler: str) -> bytes:
     """Return the zip of a function whose code is one file, which is called as the handler says.
 
-    Raises: GatewayError for a runtime whose code is no such file.
+    Raises: FormRefused for a runtime whose code is no such file.
     """
     ending = next((ending for name, ending in _ENDINGS.items() if runtime.startswith(name)), "")
     module = handler.rpartition(".")[0]
     if not ending or not module:
-        raise GatewayError("InvalidArgument", "code in one file is for Python, Node.js and PHP; give a zip instead")
+        raise FormRefused("Code in one file works for Python, Node.js and PHP. Choose a zip file instead.")
     packed = BytesIO()
     with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
         archive.writestr(f"{module}.{ending}", text.replace("\r\n", "\n"))

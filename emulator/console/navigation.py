@@ -35,7 +35,7 @@ GROUPS = (
             ("start.index", "Start here"),
         ),
     ),
-    Group("Messages", (("queues.index", "Queues"), ("topics.index", "Topics"), ("lives.index", "Lives of messages"))),
+    Group("Messages", (("queues.index", "Queues"), ("topics.index", "Topics"), ("lives.index", "Message tracking"))),
     Group("Flows", (("flows.index", "Flows"), ("triggers.schedules", "Schedules"))),
     Group(
         "Functions", (("functions.index", "Functions"), ("triggers.index", "Triggers"), ("buckets.index", "Buckets"))

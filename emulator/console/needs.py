@@ -10,15 +10,17 @@ Row = dict[str, Any]
 OWN = frozenset({"console", "admin"})
 """Services whose requests are not those of clients."""
 
-_QUIET = OWN | {"sink", "deployments"}
+QUIET = OWN | {"sink", "deployments"}
+"""These, and what the emulator does itself: pushes to sinks are those of a topic, which has a page for them."""
 
 _UNHAPPY = frozenset({"Failed", "TimedOut"})
 
 WHATS = (
     "the execution failed",
-    "the function raised",
+    "the function failed",
     "the push failed",
     "the signature was refused",
+    "access was denied",
     "the service failed",
 )
 """What can have happened, as the page says it."""
@@ -60,18 +62,20 @@ def _need(fields: Mapping[str, Any]) -> Row | None:
         id = f"{said['flow']}/{said['execution']}"
         return _row("the execution failed", "flow", said["flow"], said["execution"], id) | {"execution": id}
     if said["function"] and fields.get("result") == "failed":
-        return _row("the function raised", "function", said["function"], "", said["request"])
+        return _row("the function failed", "function", said["function"], "", said["request"])
     return None
 
 
 def _refusal(fields: Mapping[str, Any], request: str) -> Row | None:
     status = fields.get("status")
-    if fields.get("service") in _QUIET or not isinstance(status, int):
+    if fields.get("service") in QUIET or not isinstance(status, int):
         return None
-    name = f"{fields.get('service')} {fields['operation']}"
-    if status == 403:
-        return _row("the signature was refused", "request", name, "", request)
-    error = str(fields.get("error") or status)
+    name, error = f"{fields.get('service')} {fields['operation']}", str(fields.get("error") or "")
+    if fields.get("refused"):
+        return _row("the signature was refused", "request", name, error, request)
+    if status == 403 and error:  # a function's own answer has none
+        return _row("access was denied", "request", name, error, request)
+    error = error or str(status)
     return _row("the service failed", "request", name, error, request) if status >= 500 else None
 
 

@@ -14,8 +14,8 @@ from werkzeug.wrappers import Response
 
 from emulator.console.activity import Activities, activities
 from emulator.console.executions import Folds
+from emulator.console.forms import no_whole_number
 from emulator.console.front import Bridge
-from emulator.gateway.errors import GatewayError
 from emulator.gateway.journal import LINES, Journal
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.frozen import frozen, replace
@@ -190,14 +190,14 @@ def number(name: str) -> int | None:
 def whole(name: str, low: int, high: int) -> int | None:
     """Return a whole number of the form, None when it is left empty.
 
-    Raises: GatewayError when it is not one from *low* to *high*.
+    Raises: FormRefused when it is not one from *low* to *high*.
     """
     text = field(name)
     if not text:
         return None
     if text.isascii() and text.isdigit() and len(text) < 10 and low <= int(text) <= high:
         return int(text)
-    raise GatewayError("InvalidArgument", f"{name} must be a whole number from {low} to {high}, not {text[:40]}")
+    raise no_whole_number(name, low, high, text)
 
 
 def field(name: str) -> str:

@@ -249,7 +249,7 @@ def domain(build: Build, part: LocatedValue, kind: str) -> None:
         build.scope.attributes[part.name] = {"": part.name}
         return
     if "." not in name:
-        place.problem("the key is no domain name; DomainName must say it")
+        place.problem("the key is not a domain name; set DomainName")
         return
     build.add(part, "fc.domain", (name,), {"protocol": "HTTP", **values}, type_name=kind)
 

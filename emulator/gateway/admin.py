@@ -23,8 +23,8 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from emulator.gateway.arguments import arguments_of, check_path, document_of
+from emulator.gateway.entrance import ADMIN_PREFIX
 from emulator.gateway.errors import GatewayError, UnsignedFront, json_response
-from emulator.gateway.router import ADMIN_PREFIX
 from emulator.http.message import Headers, Request, Response
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Principal, Tenant
@@ -145,7 +145,7 @@ class RunningEmulator(Protocol):
 
     def health(self) -> dict[str, Any]: ...  # noqa: D102 - as the operations of the same names
 
-    def status(self) -> dict[str, Any]: ...  # noqa: D102
+    async def status(self) -> dict[str, Any]: ...  # noqa: D102
 
     def proxy(self) -> dict[str, Any]: ...  # noqa: D102
 
@@ -171,9 +171,9 @@ def health(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
 
 
 @operation("status", "GET /status")
-def status(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
+async def status(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
     """Health, process, ports, functions and counts."""
-    return emulator.status()
+    return await emulator.status()
 
 
 @operation("proxy", "GET /proxy")
@@ -238,10 +238,12 @@ async def reset(emulator: RunningEmulator, call: OperationRequest) -> dict[str, 
 
 
 @operation("remove-account", "DELETE /accounts/{account}")
-async def remove_account(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any] | None:
+async def remove_account(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
     """Delete an account, its key and its resources."""
     account = call.path["account"]
-    return {"accountId": account} if await emulator.remove_account(account) else None
+    if not await emulator.remove_account(account):
+        raise GatewayError("NotFound", f"There is no account {account}.")
+    return {"accountId": account}
 
 
 @operation("stop", "POST /stop")

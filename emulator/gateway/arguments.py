@@ -188,13 +188,13 @@ def _faults(name: str, value: Any) -> Iterator[tuple[str, str]]:
         for key, each in value.items():
             place = f"{name}.{ascii(key)[1:-1]}"
             if not _is_text(key):
-                yield place, "has a name that is no text: it holds half of a surrogate pair"
+                yield place, "has a name that is not valid text: it contains half of a surrogate pair"
             yield from _faults(place, each)
     elif isinstance(value, list):
         for number, each in enumerate(value):
             yield from _faults(f"{name}[{number}]", each)
     elif isinstance(value, str) and not _is_text(value):
-        yield name, "is no text: it holds half of a surrogate pair"
+        yield name, "is not valid text: it contains half of a surrogate pair"
     elif isinstance(value, float) and value - value != 0:
         yield name, "is a number out of range"
 

@@ -64,7 +64,7 @@ ERRORS: Mapping[str, ErrorRow] = {
     "InvalidArgument": ErrorRow(400, "{reason}"),
     "Forbidden": ErrorRow(403, "{reason}"),
     "NotFound": ErrorRow(404, "there is no deployment {name}"),
-    "EntityTooLarge": ErrorRow(413, "a record may have {limit} bytes"),
+    "EntityTooLarge": ErrorRow(413, "A record has at most {limit} bytes."),
 }
 
 

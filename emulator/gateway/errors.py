@@ -15,7 +15,7 @@ from emulator.http.message import Request, Response
 from emulator.kernel.errors import AuthFailure, ErrorRow, ServiceError
 from emulator.kernel.ids import Ids
 from emulator.wire.operation import operation
-from emulator.wire.request import OperationRequest
+from emulator.wire.request import Front, OperationRequest
 from emulator.wire.schema.kinds import argument
 
 ERRORS: Mapping[str, ErrorRow] = {
@@ -23,7 +23,7 @@ ERRORS: Mapping[str, ErrorRow] = {
     "ForbiddenOrigin": ErrorRow(403, "Requests of web pages are not served ({header})."),  # no SDK sends these headers
     "Unguarded": ErrorRow(
         403,
-        "What users and roles may do in the service '{service}' cannot be checked; only the account itself may.",
+        "Permissions in the service '{service}' cannot be checked: only the account's own key may call it.",
         "AccessDenied",
     ),
     "NoSuchService": ErrorRow(
@@ -51,6 +51,21 @@ def json_response(status: int, content: dict[str, Any]) -> Response:
     return Response(status, json.dumps(content).encode("ascii"), [("Content-Type", "application/json")])
 
 
+def plain_error(status: int, code: str, message: str, request_id: str) -> Response:
+    """Return an error as the gateway writes it."""
+    return json_response(status, {"Code": code, "Message": message, "RequestId": request_id})
+
+
+def rendered(error: ServiceError, front: Front | None, call: OperationRequest, ids: Ids) -> Response:
+    """Return *error* in the form of *front*; the gateway's own, and what comes before one is chosen, as plain JSON."""
+    if not call.request_id:
+        call.request_id = ids.uuid()
+    call.about = {**(call.about or {}), "error": error.code}
+    if front is None or isinstance(error, GatewayError):
+        return plain_error(error.http_status, error.code, error.message, call.request_id)
+    return front.render_error(error, call)
+
+
 _LOOKS = frozenset({"GET", "HEAD"})
 
 
@@ -73,8 +88,7 @@ class JsonFront:
 
     def render_error(self, error: ServiceError, call: OperationRequest) -> Response:
         """Write an error as JSON."""
-        content = {"Code": error.code, "Message": error.message, "RequestId": call.request_id}
-        return json_response(error.http_status, content)
+        return plain_error(error.http_status, error.code, error.message, call.request_id)
 
 
 class UnsignedFront(JsonFront):

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from emulator import __version__
-from emulator.gateway.router import ADMIN_PREFIX
+from emulator.gateway.entrance import ADMIN_PREFIX
 from emulator.wire.operation import ANYONE, ANYONE_LOCAL, Operation
 from emulator.wire.schema.json_schema import SCHEMAS
 from emulator.wire.schema.kinds import ABSENT, Field

@@ -19,7 +19,7 @@ _PRODUCTS = frozenset({"fc", "fnf", "mns", "oss"})
 
 ERRORS: Mapping[str, ErrorRow] = {
     "ORDER.OPEND": ErrorRow(400, "The service has been opened already."),  # the spelling is the service's
-    "NotServed": ErrorRow(404, "This emulator takes no orders of {product}.", "InvalidAction.NotFound"),
+    "NotServed": ErrorRow(404, "This emulator does not support orders of {product}.", "InvalidAction.NotFound"),
 }
 
 

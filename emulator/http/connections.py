@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from time import gmtime
 from typing import Final, Protocol
 
-from emulator.http.message import Application, Response
+from emulator.http.message import Application, Request, Response
 from emulator.kernel.clock import SECOND, Clock
 from emulator.kernel.frozen import frozen
 from emulator.kernel.tasks import TaskGroup
@@ -141,6 +141,14 @@ class Connections:
         except Exception:
             _log.exception("rendering the refusal %d failed", status)
             return Response(500)
+
+    def too_large(self, request: Request, limit: int) -> Response:
+        """Return the application's answer for a body that outgrew *limit* bytes; a 500 if it fails at that."""
+        try:
+            return self.application.too_large(request, limit)
+        except Exception:
+            _log.exception("refusing the body of a %s request failed", request.method)
+            return self.malformed(500, "the request could not be served")
 
     def date_line(self) -> str:
         """Return the ``Date`` field of an answer that leaves now; rendered once a second."""

@@ -14,11 +14,11 @@ from functools import partial
 from typing import Any, Final, assert_never, cast
 
 from emulator.http.answer import CONTINUE, Sender, Transaction
+from emulator.http.arrival import Arrival
 from emulator.http.connections import NEVER, Connections
 from emulator.http.message import BodyBroken, HangUp, Response
 from emulator.http.reader import BodyTooLarge, Incoming, Malformed, RequestReader
 from emulator.http.switching import SwitchingProtocols
-from emulator.kernel.pieces import SentPieces
 
 _log = logging.getLogger(__name__)
 
@@ -65,15 +65,12 @@ class HttpProtocol(asyncio.Protocol):
         self._incoming: Incoming | None = None
         self._limit = 0
         self._may_be_early = False
-        self._arriving: SentPieces | None = None
         self._keeps_alive = False
         self._transaction: Transaction | None = None
-        self._paused = False
         self._advancing = False
         self._scheduled = False
         self._half_closed = False
         self._dropped = 0
-        self._untrusted = 0
         self.deadline = NEVER
 
     # asyncio.Protocol.
@@ -87,6 +84,7 @@ class HttpProtocol(asyncio.Protocol):
         peer = transport.get_extra_info("peername")
         remote = str(peer[0]) if isinstance(peer, tuple) else ""
         self._reader = RequestReader(connections.limits, scheme=self._scheme, remote=remote)
+        self._arrival = Arrival(self._reader, connections, self._transport)
         self.deadline = connections.tick + connections.idle_ticks
         connections.add(self)
         if self._refusal is not None:
@@ -100,12 +98,12 @@ class HttpProtocol(asyncio.Protocol):
             self._drop(len(data))
             return
         self._reader.feed(data)
-        if self._arriving is not None:
-            self._take_part(self._arriving)
+        if self._arrival.pieces is not None:
+            self._pass_on()
         elif not self._is_busy():
             self._advance()
         if self._is_busy() and self._reader.held > self._connections.limits.pipelined_bytes:
-            self.pause()
+            self._arrival.pause()
 
     def eof_received(self) -> bool:
         """End the connection, unless the client has merely finished sending and waits for pipelined answers.
@@ -125,12 +123,11 @@ class HttpProtocol(asyncio.Protocol):
         self.deadline = NEVER
         self._reader.close()
         self._sender.cancel()
-        self._forget_body()
+        self._arrival.discount()
         if self._transaction is not None:
             self._transaction.abandon()
             self._transaction = None
-        if self._arriving is not None:
-            self._end_body(BodyBroken("the client has gone before its end"))
+        self._arrival.end(BodyBroken("the client has gone before its end"))
 
     def pause_writing(self) -> None:
         """Hold back: the client does not take what was sent."""
@@ -179,20 +176,6 @@ class HttpProtocol(asyncio.Protocol):
         """Close at once, dropping whatever is under way."""
         self._transport.abort()
 
-    # What the body of a request asks for that is served while it comes.
-
-    def pause(self) -> None:
-        """Stop reading until `resume`."""
-        if not self._paused:
-            self._paused = True
-            self._transport.pause_reading()
-
-    def resume(self) -> None:
-        """Read again."""
-        if self._paused:
-            self._paused = False
-            self._transport.resume_reading()
-
     # What a transaction asks for.
 
     def answer(self, transaction: Transaction, response: Response) -> None:
@@ -221,7 +204,7 @@ class HttpProtocol(asyncio.Protocol):
     def _switch(self, response: SwitchingProtocols) -> None:
         """Hand the connection over, with what has come on it since; nothing here hears of it again."""
         first = self._reader.rest()
-        self.resume()
+        self._arrival.resume()
         self.connection_lost(None)
         self._transport.write(response.head())
         response.socket.take(self._transport, self._connections, first)
@@ -239,7 +222,7 @@ class HttpProtocol(asyncio.Protocol):
 
     def _schedule(self) -> None:
         """Go on with held input, but not from within a call of the application's."""
-        if not self._scheduled and (self._reader.held or self._half_closed or self._paused):
+        if not self._scheduled and (self._reader.held or self._half_closed or self._arrival.is_paused):
             self._scheduled = True
             self._loop.call_soon(self._go_on)
 
@@ -249,8 +232,8 @@ class HttpProtocol(asyncio.Protocol):
             self._advance()
         if self._half_closed and self._transaction is None and not self._scheduled:
             self._close()
-        elif self._paused and self._reader.held <= self._connections.limits.pipelined_bytes:
-            self.resume()
+        elif self._arrival.is_paused and self._reader.held <= self._connections.limits.pipelined_bytes:
+            self._arrival.resume()
 
     def _advance(self) -> None:
         """Serve the requests that have arrived, one after the other, as long as each is answered at once.
@@ -289,7 +272,9 @@ class HttpProtocol(asyncio.Protocol):
         if body is None:
             if self._may_be_early and self._serve_early(incoming):
                 return False
-            if not incoming.request.trusted and not self._account(incoming):
+            if not incoming.request.trusted and not self._arrival.count():
+                self._limit = self._arrival.counted
+                self._refuse_size(incoming)
                 return True
             self._await_input()
             return False
@@ -337,22 +322,6 @@ class HttpProtocol(asyncio.Protocol):
         self._may_be_early = True
         return True
 
-    def _account(self, incoming: Incoming) -> bool:
-        """Count a part of a body whose sender is not known; return False when all such bodies have become too large."""
-        connections = self._connections
-        size = self._reader.body_held
-        connections.untrusted += size - self._untrusted
-        self._untrusted = size
-        if connections.untrusted <= connections.limits.untrusted_bytes or size <= connections.limits.pipelined_bytes:
-            return True
-        self._limit = size
-        self._refuse_size(incoming)
-        return False
-
-    def _forget_body(self) -> None:
-        self._connections.untrusted -= self._untrusted
-        self._untrusted = 0
-
     def _serve_early(self, incoming: Incoming) -> bool:
         """Have a request served whose body still comes, if the application wants that; return whether it does.
 
@@ -372,11 +341,10 @@ class HttpProtocol(asyncio.Protocol):
             return False
         if limit == 0 or (incoming.length or 0) > limit:
             return False
-        self._limit, self._keeps_alive = limit, incoming.keep_alive
-        self._forget_body()
-        self._arriving = request.arriving = SentPieces(self, self._connections.limits.early_bytes)
-        self._take_part(request.arriving)
-        self._serve(incoming, unread=self._arriving is not None)
+        self._keeps_alive = incoming.keep_alive
+        request.arriving = self._arrival.pass_on(limit)
+        self._arrival.take()
+        self._serve(incoming, unread=self._arrival.pieces is not None)
         return True
 
     def _ask_again(self, incoming: Incoming, known: "asyncio.Future[Any]") -> None:
@@ -388,30 +356,12 @@ class HttpProtocol(asyncio.Protocol):
             if self._may_advance():
                 self._advance()
 
-    def _take_part(self, arriving: SentPieces) -> None:
+    def _pass_on(self) -> None:
         """Pass on what has come of the body of a request that is being served."""
-        try:
-            pieces, whole = self._reader.part(self._limit)
-        except BodyTooLarge:
-            self._end_body(BodyBroken(f"it is longer than {self._limit} bytes", self._limit))
-            return
-        except Malformed as error:
-            self._end_body(BodyBroken(error.reason))
-            return
-        for piece in pieces:
-            arriving.put(piece)
-        if whole:
-            self._end_body(None)
-            transaction = self._transaction
-            if transaction is not None and not transaction.answered:  # else its head has announced the end
-                transaction.unread = False
-                transaction.keep_alive = self._keeps_alive
-
-    def _end_body(self, error: BodyBroken | None) -> None:
-        """End the body of a request that is being served; with *error* its end will not come."""
-        arriving, self._arriving = self._arriving, None
-        if arriving is not None:
-            arriving.end(error)
+        transaction = self._transaction
+        if self._arrival.take() and transaction is not None and not transaction.answered:
+            transaction.unread = False  # else the head of the answer has announced the end
+            transaction.keep_alive = self._keeps_alive
 
     def _serve(self, incoming: Incoming, *, unread: bool = False) -> None:
         transaction = self._transaction_for(incoming, unread=unread)
@@ -443,12 +393,7 @@ class HttpProtocol(asyncio.Protocol):
 
     def _refuse_size(self, incoming: Incoming) -> None:
         transaction = self._transaction_for(incoming, unread=True)
-        try:
-            response = self._connections.application.too_large(incoming.request, self._limit)
-        except Exception:
-            _log.exception("refusing a body failed")
-            response = self._connections.malformed(500, "the request could not be served")
-        transaction.respond(response)
+        transaction.respond(self._connections.too_large(incoming.request, self._limit))
 
     def _reject(self, status: int, reason: str, headers: Iterable[tuple[str, str]] = ()) -> None:
         """Answer input that is no request, and close."""
@@ -462,13 +407,15 @@ class HttpProtocol(asyncio.Protocol):
         """Go on after an answer has left."""
         transaction = self._transaction
         self._transaction = None
-        if self._untrusted:
-            self._forget_body()
-        if self._arriving is not None:
-            self._end_body(BodyBroken("the answer is complete without it"))
+        if self._arrival.counted:
+            self._arrival.discount()
+        if self._arrival.pieces is not None:
+            self._arrival.end(BodyBroken("the answer is complete without it"))
         if close or self._connections.stopping:
             self._finish(
-                unread=(transaction is not None and transaction.unread) or self._paused or self._reader.held > 0
+                unread=(transaction is not None and transaction.unread)
+                or self._arrival.is_paused
+                or self._reader.held > 0
             )
         elif not self._advancing:
             self._await_input()
@@ -489,7 +436,7 @@ class HttpProtocol(asyncio.Protocol):
         self.deadline = self._connections.tick + self._connections.linger_ticks
         if self._transport.can_write_eof():
             self._transport.write_eof()
-        self.resume()
+        self._arrival.resume()
 
     def _close(self) -> None:
         self._phase = Phase.CLOSING

@@ -241,7 +241,7 @@ async def dial(asked: ProxyRequest, allowed: AllowedHosts) -> socket.socket:
     except AddressRefused as error:
         raise NoWayThere(
             403,
-            f"{asked.host} is no public host, so the proxy of localyun exec does not call it: allow it with "
+            f"{asked.host} is not a public host, so the proxy of localyun exec does not call it: allow it with "
             f"localyun exec --proxy-allow {asked.host}, or name it in NO_PROXY where exec is started",
         ) from error
     except ConnectFailed as error:

@@ -352,7 +352,7 @@ def _split_target(method: str, target: str) -> tuple[str, str | None]:
         return target, None
     absolute = _ABSOLUTE.match(target)
     if absolute is None or not _is_authority(absolute[1]):
-        raise Malformed(400, "the request target is no path and no http URL")
+        raise Malformed(400, "the request target is neither a path nor an http URL")
     rest = absolute[2]
     return rest if rest.startswith("/") else f"/{rest}", absolute[1]
 

@@ -159,8 +159,7 @@ class TlsListener:
 
     async def _shake_hands(self, sock: socket.socket, host: str | None = None) -> None:
         """Serve a connection that begins with TLS; *host* is the host it leads to when the client names none."""
-        async with asyncio.timeout(_HELLO_S):
-            named = await _peeked(sock, self._names.in_hello, _LONGEST_HELLO)
+        named = await _peeked(sock, self._names.in_hello, _LONGEST_HELLO)
         try:
             context = await self._authority.context(named or host)
         except NameRefused:  # the client refuses a certificate without the name
@@ -184,8 +183,7 @@ class TlsListener:
             await self._refuse(sock, _PLAIN_HTTP)
             return
         try:
-            async with asyncio.timeout(_HELLO_S):
-                asked = await _peeked(sock, read_proxy_request, MAX_HEAD_BYTES)
+            asked = await _peeked(sock, read_proxy_request, MAX_HEAD_BYTES)
         except NotProxyRequest:
             await self._refuse(sock, _PLAIN_HTTP)
             return
@@ -240,13 +238,10 @@ async def _first_byte(sock: socket.socket) -> bytes:
 
     Raises: TimeoutError, OSError.
     """
-    async with asyncio.timeout(_HELLO_S):
-        while True:
-            await _readable(sock)
-            try:
-                return sock.recv(1, socket.MSG_PEEK)
-            except BlockingIOError:
-                await asyncio.sleep(_POLL_S)
+    try:
+        return await _peeked(sock, bytes, 1)
+    except EOFError:
+        return b""
 
 
 async def _peeked(sock: socket.socket, read: Callable[[bytes], _Found | None], most: int) -> _Found:
@@ -255,11 +250,12 @@ async def _peeked(sock: socket.socket, read: Callable[[bytes], _Found | None], m
     A part of a message keeps the socket readable, so there is nothing to wait on but time. It is looked at less and
     less often while nothing more comes: a thousand clients that stop halfway must not keep the loop busy.
 
-    Raises: what *read* raises; EOFError when the client closes first; OSError.
+    Raises: what *read* raises; EOFError when the client closes first; TimeoutError when it is silent for `_HELLO_S`
+    seconds, or takes that long; OSError.
     """
     await _readable(sock)
-    seen, pause_s = 0, _POLL_S
-    while True:
+    seen, pause_s, waited_s = 0, _POLL_S, 0.0
+    while waited_s < _HELLO_S:
         try:
             data = sock.recv(most, socket.MSG_PEEK)
         except BlockingIOError:
@@ -272,10 +268,18 @@ async def _peeked(sock: socket.socket, read: Callable[[bytes], _Found | None], m
             if hello is not None:
                 return hello
         await asyncio.sleep(pause_s)
+        waited_s += pause_s
         pause_s = min(pause_s * 2, _LONGEST_POLL_S)
+    raise TimeoutError
 
 
 async def _readable(sock: socket.socket) -> None:
+    """Wait until there is something to read; Windows' loop, which watches no sockets, leaves that to the caller.
+
+    Time is counted in looks at the socket: a loop that stood still meanwhile takes none from the client.
+
+    Raises: TimeoutError after `_HELLO_S` seconds.
+    """
     loop = asyncio.get_running_loop()
     ready = loop.create_future()
 
@@ -285,9 +289,12 @@ async def _readable(sock: socket.socket) -> None:
 
     try:
         loop.add_reader(sock, wake)
-    except NotImplementedError:  # Windows' loop watches no sockets; the caller polls
+    except NotImplementedError:
         return
     try:
-        await ready
+        for _ in range(_HELLO_S):
+            if (await asyncio.wait([ready], timeout=1))[0]:
+                return
+        raise TimeoutError
     finally:
         loop.remove_reader(sock)

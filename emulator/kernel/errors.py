@@ -62,7 +62,7 @@ class Unavailable(ServiceError):
 
     code = "ServiceUnavailable"
     http_status = 503
-    template = "Another program holds the lock on the state of the emulator. Please retry."
+    template = "Another program has locked the state of the emulator. Please retry."
 
 
 class Reason(Enum):

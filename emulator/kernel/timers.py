@@ -44,7 +44,7 @@ class Timers:
         self.turns = Turnstile()
         """Where effects wait for their turn; timers of one time do so as well."""
         self._heap: list[tuple[Millis, int, Hashable]] = []
-        self._live: dict[Hashable, tuple[int, Callable[[], None]]] = {}
+        self._live: dict[Hashable, tuple[int, Millis, Callable[[], None]]] = {}
         self._sequence = 0
         self._step_listeners: list[Callable[[Millis], None]] = []
 
@@ -62,7 +62,7 @@ class Timers:
         A timer already set under *key* is replaced. Timers of the same time run in the order they were set.
         """
         self._sequence += 1
-        self._live[key] = (self._sequence, fn)
+        self._live[key] = (self._sequence, time, fn)
         heappush(self._heap, (time, self._sequence, key))
         if self._heap[0][1] == self._sequence:
             self._rearm()
@@ -87,11 +87,9 @@ class Timers:
         return self._heap[0][0] if self._heap else None
 
     def due_at(self, key: Hashable) -> Millis | None:
-        """Return when the timer under *key* is due, None when there is none; walks the heap."""
+        """Return when the timer under *key* is due, None when there is none."""
         live = self._live.get(key)
-        if live is None:
-            return None
-        return next(due for due, sequence, _ in self._heap if sequence == live[0])
+        return None if live is None else live[1]
 
     def run_due(self) -> int:
         """Run every timer whose time has come and return how many ran; one that raises does not stop the others."""
@@ -99,7 +97,7 @@ class Timers:
         ran = 0
         while (time := self.next_at()) is not None and time <= now:
             key = heappop(self._heap)[2] if not self.turns.active else self._next_of(time)
-            _, fn = self._live.pop(key)
+            fn = self._live.pop(key)[2]
             ran += 1
             try:
                 fn()

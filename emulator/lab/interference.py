@@ -163,7 +163,7 @@ class _Fields(dict[str, Any]):
         self._name = name
 
     def __missing__(self, key: str) -> Any:
-        return "A fault was asked for." if key in {"reason", "detail"} else self._name
+        return "Injected fault." if key in {"reason", "detail"} else self._name
 
 
 def made_error(dialect: Dialect, code: str, status: int, subject: Subject) -> ServiceError:
@@ -173,7 +173,7 @@ def made_error(dialect: Dialect, code: str, status: int, subject: Subject) -> Se
     """
     fields = _Fields(subject.names[0] if subject.names else "")
     wanted = code.lower()
-    text, by_table = f"A fault was asked for: {code}.", 500
+    text, by_table = f"Injected fault: {code}.", 500
     for kind in dialect.errors.__mro__:
         table: Mapping[str, ErrorRow] = getattr(kind, "table", {})
         names = [name for name, row in table.items() if wanted in {name.lower(), row.code.lower()}]

@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from emulator.auth.push import SigningFailed, string_to_sign
+from emulator.gateway.entrance import SINK_PREFIX
 from emulator.gateway.errors import UnsignedFront
-from emulator.gateway.router import SINK_PREFIX
 from emulator.http.message import HangUp, Response
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.frozen import frozen

@@ -132,14 +132,12 @@ async def list_objects(storage: ObjectStorage, call: OperationRequest) -> Respon
     Source: OSS API reference, ListObjects.
     """
     query, is_v2 = call.query, call.query.get("list-type") == "2"
-    model, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
+    _, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
     marker = "start-after" if is_v2 else "marker"
     listing = codec.listing_of(call, bucket, marker, "max-keys", limits.PAGE_DEFAULT)
     token = query.get("continuation-token", "") if is_v2 else ""
     after = _name_of(token) if token else listing.after
-    entries = await storage.contents.in_thread(
-        lambda: model.listed(bucket.name, listing.prefix, listing.delimiter, after)
-    )
+    entries = storage.rows.entries(bucket.name, listing.prefix, listing.delimiter, after, listing.limit + 1)
     page = entries[: listing.limit]
     last = page[-1] if len(entries) > listing.limit else ""
     more = last.key if isinstance(last, StoredObject) else last

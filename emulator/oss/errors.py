@@ -16,7 +16,7 @@ ERRORS: Mapping[str, ErrorRow] = {
     # object storage is an extra of this package; not in the cloud
     "ExtraMissing": ErrorRow(
         400,
-        "This emulator runs without object storage. To have it: pip install 'localyun[oss]'.",
+        "This emulator runs without object storage. To add it: pip install 'localyun[oss]'.",
         "OperationNotSupported",
     ),
     "MethodNotAllowed": ErrorRow(405, "The specified method is not allowed against this resource."),

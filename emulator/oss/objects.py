@@ -130,8 +130,9 @@ async def delete(storage: ObjectStorage, caller: Caller, bucket_name: str, keys:
         old = model.get(bucket.name, key)
         if old is None:
             continue
-        unused += storage.rows.remove_object(bucket.name, old)
-        storage.report(caller, bucket, event, old, size_before=old.size)
+        with storage.unit():
+            unused += storage.rows.remove_object(bucket.name, old)
+            storage.report(caller, bucket, event, old, size_before=old.size)
         model.remove(bucket.name, key)
     await storage.settle(unused)
 
@@ -160,8 +161,9 @@ async def _store(
         key=place.key, kind=kind, pieces=pieces, etag=etag, crc=crc, modified_at=caller.now,
         attributes=said.attributes, target=target,
     )  # fmt: skip
-    unused = storage.rows.put_object(bucket.name, new, old)
-    storage.report(caller, bucket, event, new, size_before=old.size if old else 0)
+    with storage.unit():
+        unused = storage.rows.put_object(bucket.name, new, old)
+        storage.report(caller, bucket, event, new, size_before=old.size if old else 0)
     model.put(bucket.name, new)
     await storage.settle(unused)
     return new

@@ -132,16 +132,6 @@ class S3Model:
         """Remove an object; does nothing when there is none."""
         self._owners[bucket].delete_object(bucket, name)
 
-    def listed(self, bucket: str, prefix: str, delimiter: str, after: str) -> list[StoredObject | str]:
-        """Return objects and common prefixes (as text) beyond *after*, in order of their names.
-
-        It looks at every key of the bucket, so it runs in a thread; moto works on a copy of its table.
-        """
-        entries, _, _ = self._owners[bucket].list_objects_v2(
-            self._bucket(bucket), prefix or None, delimiter or None, None, after, _EVERYTHING
-        )
-        return [each.stored if isinstance(each, _ObjectKey) else str(each) for each in entries]
-
     def put_upload(self, bucket: str, upload: Upload) -> None:
         """Start a multipart upload."""
         self._bucket(bucket).multiparts[upload.id] = _Multipart(self._owners[bucket].account_id, upload)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from emulator.kernel.identity import Region, Tenant
 from emulator.kernel.ids import Ids
+from emulator.kernel.paging import Page, cut
 from emulator.storage.database import Database
 from emulator.storage.migration import Schema
 from emulator.wire.operation import Operation, operations_of
@@ -85,15 +86,18 @@ class LazyStorage:
         of_bucket, of_object = acls
         return (of_bucket if of_object in ("", "default") else of_object) in (_PUBLIC[1:] if writing else _PUBLIC)
 
-    def buckets(self, tenant: Tenant) -> "list[Bucket]":
-        """Return the buckets of an account in a region by name, without the model."""
-        return [each for each in self._rows().buckets() if Tenant(each.account, each.region) == tenant]
+    def buckets(self, tenant: Tenant, start: str, limit: int, containing: str = "") -> "Page[Bucket]":
+        """Return a page of the buckets of an account in a region by name, from *start* on, without the model.
+
+        *containing* is part of their names.
+        """
+        rows = self._rows().some_buckets(tenant, start, limit + 1, containing)
+        return cut(rows, limit, lambda bucket: bucket.name)
 
     def listed(self, tenant: Tenant, bucket: str, after: str, limit: int) -> "list[StoredObject]":
         """Return up to *limit* objects beyond the name *after*, without the model; none of a foreign bucket."""
-        if bucket not in {each.name for each in self.buckets(tenant)}:
-            return []
-        return self._rows().listed(bucket, after, limit)
+        rows = self._rows()
+        return rows.listed(bucket, after, limit) if rows.has_bucket(tenant, bucket) else []
 
     def files(self) -> list[str]:
         """Return the content the rows name, as paths below the emulator's folder."""

@@ -8,6 +8,7 @@ rows.
 import asyncio
 import logging
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from emulator.kernel.frozen import replace
@@ -78,6 +79,10 @@ class ObjectStorage:
         self._forget()
         await self._database.committed()
         await self.contents.keep_only(())
+
+    def unit(self) -> AbstractContextManager[None]:
+        """Make what is written, and what the watcher writes of it, all happen or none."""
+        return self._database.unit()
 
     async def settle(self, unused: Iterable[str] = ()) -> None:
         """Wait until what was written is on disk, then let *unused* content go.

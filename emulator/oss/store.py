@@ -10,11 +10,14 @@ from typing import cast
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import fields_of
-from emulator.kernel.identity import AccountId, Region
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.oss.model import Attributes, Bucket, Kind, Part, Piece, StoredObject, Upload
 from emulator.storage.database import Database, Row
 
+_BUCKETS = "SELECT name, account, region, created_at, acl, storage_class FROM oss_buckets"
 _OBJECTS = "SELECT bucket, key, kind, pieces, etag, crc, modified_at, attributes, target FROM oss_objects"
+
+_ABOVE_ALL_NAMES = "\U0010ffff"
 
 _encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 
@@ -27,21 +30,53 @@ class ObjectStore:
 
     def buckets(self) -> list[Bucket]:
         """Return every bucket by name."""
-        rows = self._database.read(
-            "SELECT name, account, region, created_at, acl, storage_class FROM oss_buckets ORDER BY name"
-        )
-        return [
-            Bucket(
-                name=name, account=AccountId(account), region=Region(region), created_at=at, acl=acl,
-                storage_class=storage_class,
-            )
-            for name, account, region, at, acl, storage_class in rows
-        ]  # fmt: skip
+        return [_bucket(row) for row in self._database.read(f"{_BUCKETS} ORDER BY name")]
+
+    def some_buckets(self, tenant: Tenant, start: str, limit: int, containing: str = "") -> list[Bucket]:
+        """Return up to *limit* buckets of an account in a region by name, from *start* on; *containing* is in names."""
+        where = "WHERE account = ? AND region = ? AND name >= ? AND instr(name, ?) ORDER BY name LIMIT ?"
+        values = (*tenant, start, containing, limit)
+        return [_bucket(row) for row in self._database.read(f"{_BUCKETS} {where}", values)]
+
+    def has_bucket(self, tenant: Tenant, name: str) -> bool:
+        """Whether an account has a bucket in a region."""
+        where = "WHERE name = ? AND account = ? AND region = ?"
+        return self._database.read(f"{_BUCKETS} {where}", (name, *tenant)).fetchone() is not None
 
     def listed(self, bucket: str, after: str, limit: int) -> list[StoredObject]:
         """Return up to *limit* objects of a bucket beyond the name *after*."""
         where = "WHERE bucket = ? AND key > ? ORDER BY key LIMIT ?"
         return [_object(row) for row in self._database.read(f"{_OBJECTS} {where}", (bucket, after, limit))]
+
+    def entries(self, bucket: str, prefix: str, delimiter: str, after: str, limit: int) -> list[StoredObject | str]:
+        """Return up to *limit* objects and common prefixes (as text) beyond the name *after*, in order of their names.
+
+        Names that go on with *delimiter* behind *prefix* are told by their common prefix, and passed over.
+        """
+        found: list[StoredObject | str] = []
+        at, is_over = after, False
+        while len(found) < limit and not is_over:
+            is_over = True
+            for row in self._named(bucket, prefix, at, limit - len(found)):
+                key: str = row[1]
+                end = key.find(delimiter, len(prefix)) if delimiter else -1
+                if end < 0:
+                    found.append(_object(row))
+                    continue
+                common = key[: end + len(delimiter)]
+                if common > after:
+                    found.append(common)
+                at, is_over = common + _ABOVE_ALL_NAMES, False
+                break
+        return found
+
+    def _named(self, bucket: str, prefix: str, after: str, limit: int) -> Iterable[Row]:
+        """Read objects whose names begin with *prefix*, beyond the name *after*; none for what is no UTF-8 text."""
+        where = "WHERE bucket = ? AND key >= ? AND key > ? AND key < ? ORDER BY key LIMIT ?"
+        try:
+            return self._database.read(f"{_OBJECTS} {where}", (bucket, prefix, after, prefix + _ABOVE_ALL_NAMES, limit))
+        except UnicodeEncodeError:
+            return ()
 
     def objects(self, count: int) -> Iterator[list[tuple[str, StoredObject]]]:
         """Yield (bucket, object) by *count* at a time; others may write in between, to what came already."""
@@ -179,6 +214,14 @@ class ObjectStore:
             if gone.rowcount:
                 unused.append(content)
         return unused
+
+
+def _bucket(row: Row) -> Bucket:
+    name, account, region, at, acl, storage_class = row
+    return Bucket(
+        name=name, account=AccountId(account), region=Region(region), created_at=at, acl=acl,
+        storage_class=storage_class,
+    )  # fmt: skip
 
 
 def _object(row: Row) -> StoredObject:

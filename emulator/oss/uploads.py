@@ -58,8 +58,9 @@ async def start(
     """
     model, bucket = await writable(storage, caller, place, may_replace=may_replace)
     upload = Upload(id=storage.ids.hex(32).upper(), key=place.key, started_at=caller.now, attributes=attributes)
-    storage.rows.put_upload(bucket.name, upload)
-    _report(storage, caller, bucket, "ObjectCreated:InitiateMultipartUpload", upload)
+    with storage.unit():
+        storage.rows.put_upload(bucket.name, upload)
+        _report(storage, caller, bucket, "ObjectCreated:InitiateMultipartUpload", upload)
     model.put_upload(bucket.name, upload)
     await storage.settle()
     return upload
@@ -80,8 +81,9 @@ async def _put_part(
         model, bucket, upload = await _find(storage, call)  # taking in the content took time
         old, at = model.part(bucket.name, upload.id, number), call.now
         part = Part(number=number, piece=content.piece, etag=content.etag, crc=content.crc, modified_at=at)
-        unused = storage.rows.put_part(upload.id, part, old)
-        _report(storage, caller_of(call), bucket, event, upload, part)
+        with storage.unit():
+            unused = storage.rows.put_part(upload.id, part, old)
+            _report(storage, caller_of(call), bucket, event, upload, part)
         model.put_part(bucket.name, upload.id, part)
         await storage.settle(unused)
     return part
@@ -195,10 +197,11 @@ async def complete_multipart_upload(storage: ObjectStorage, call: OperationReque
         key=upload.key, kind="Multipart", pieces=pieces, etag=etag, crc=crc, modified_at=call.now,
         attributes=upload.attributes,
     )  # fmt: skip
-    unused = storage.rows.put_object(bucket.name, new, old)
-    unused += storage.rows.remove_upload(upload.id, there.values())
     size_before = old.size if old else 0
-    storage.report(caller_of(call), bucket, "ObjectCreated:CompleteMultipartUpload", new, size_before=size_before)
+    with storage.unit():
+        unused = storage.rows.put_object(bucket.name, new, old)
+        unused += storage.rows.remove_upload(upload.id, there.values())
+        storage.report(caller_of(call), bucket, "ObjectCreated:CompleteMultipartUpload", new, size_before=size_before)
     model.put(bucket.name, new)
     model.remove_upload(bucket.name, upload.id)
     await storage.settle(unused)
@@ -213,8 +216,9 @@ async def abort_multipart_upload(storage: ObjectStorage, call: OperationRequest)
     Raises: as `ObjectStorage.bucket`; NoSuchUpload. Source: OSS API reference, AbortMultipartUpload.
     """
     model, bucket, upload = await _find(storage, call)
-    unused = storage.rows.remove_upload(upload.id, model.parts(bucket.name, upload.id).values())
-    _report(storage, caller_of(call), bucket, "ObjectRemoved:AbortMultipartUpload", upload)
+    with storage.unit():
+        unused = storage.rows.remove_upload(upload.id, model.parts(bucket.name, upload.id).values())
+        _report(storage, caller_of(call), bucket, "ObjectRemoved:AbortMultipartUpload", upload)
     model.remove_upload(bucket.name, upload.id)
     await storage.settle(unused)
     return Response(204)

@@ -24,8 +24,8 @@ ERRORS: Mapping[str, ErrorRow] = {
     "NotServed": ErrorRow(
         400, "{method} {path} of Log Service is not served by this emulator.", "OperationNotSupported"
     ),
-    "Strict": ErrorRow(400, "Log Service is not here, and --strict refuses records of it.", "OperationNotSupported"),
-    "PostBodyInvalid": ErrorRow(400, "The body is no JSON object."),
+    "Strict": ErrorRow(400, "Log Service is not emulated, and --strict refuses its records.", "OperationNotSupported"),
+    "PostBodyInvalid": ErrorRow(400, "The body is not a JSON object."),
     "PostBodyTooLarge": ErrorRow(400, "Body size must little than {limit}."),
     "ParameterInvalid": ErrorRow(400, "{name} is missing or of another type."),
     "ProjectNotExist": ErrorRow(404, "The Project does not exist : {name}"),

@@ -16,12 +16,11 @@ from typing import Any, Generic, TypeVar, cast
 
 from emulator.kernel.instrumentation import Watchers
 from emulator.kernel.tracing import shared_context
-from emulator.storage.file_sizes import FileSizes as FileSizes
-from emulator.storage.file_sizes import copy_log, gives_pages_back, rewrite, sizes_of
 from emulator.storage.opening import Durability as Durability
 from emulator.storage.opening import StorageDamaged as StorageDamaged
 from emulator.storage.opening import open_connection
 from emulator.storage.row_watch import watch_rows
+from emulator.storage.state_file import StateFile
 from emulator.storage.write_lock import LOCKED_S, StateLocked, WriteLock
 
 _log = logging.getLogger(__name__)
@@ -55,6 +54,7 @@ class Database:
         self._connection = open_connection(path, durability)
         self.path = path
         """The file, None for a database in memory."""
+        self.file = StateFile(self._connection, path)
         self.durability = durability
         self._in_transaction = False
         self._lost = False
@@ -286,31 +286,10 @@ class Database:
         self._on_commit = on_commit
         self._connection.execute(f"PRAGMA wal_autocheckpoint={0 if on_commit else 1000}")
 
-    def checkpoint(self) -> None:
-        """Copy the write-ahead log into the file now; between transactions, and as far as that is possible."""
-        copy_log(self._connection)
-
-    def sizes(self) -> FileSizes:
-        """Return how large the file and its log are."""
-        return sizes_of(self._connection, self.path)
-
-    @property
-    def gives_pages_back(self) -> bool:
-        """Whether unused pages can be cut off the file one by one."""
-        return gives_pages_back(self._connection)
-
     def give_back(self, pages: int) -> None:
         """Cut up to *pages* unused pages off the file, in the transaction of this tick."""
         for _ in range(pages):  # one by one: the module sqlite3 takes only the first step of a larger number
             self.write("PRAGMA incremental_vacuum(1)")
-
-    def rewrite(self) -> None:
-        """Rewrite the file without unused pages, in the form that can give pages back; may take seconds.
-
-        Raises: sqlite3.Error when there is no room for it; the file is as before then.
-        """
-        self.commit()
-        rewrite(self._connection)
 
     def close(self) -> None:
         """Commit what is pending and close the file; doing it twice is harmless."""

@@ -23,7 +23,8 @@ from typing import Final
 
 from emulator.kernel.clock import Clock
 from emulator.kernel.metrics import Family, counter, gauge
-from emulator.storage.database import Database, FileSizes
+from emulator.storage.database import Database
+from emulator.storage.state_file import FileSizes
 
 _log = logging.getLogger(__name__)
 
@@ -66,7 +67,7 @@ class Checkpoints:
 
     def _note_commit(self) -> None:
         if self._overgrown:
-            self._database.checkpoint()
+            self._database.file.copy_log()
             self._settled = self._database.commits
             self._overgrown = False
         elif not self._written.is_set():
@@ -137,7 +138,7 @@ class Shrinker:
 
     def start(self) -> None:
         """Start maintaining the file."""
-        if self._database.gives_pages_back:
+        if self._database.file.gives_pages_back:
             self._next = self._later(LOOK_S, self._look)
 
     def close(self) -> None:
@@ -149,7 +150,7 @@ class Shrinker:
         commits = self._database.commits
         if commits != self._seen_commits:
             self._seen_commits = commits
-            sizes = self._database.sizes()
+            sizes = self._database.file.sizes()
             if sizes.free_pages >= FEWEST_PAGES and sizes.free_pages * 4 >= sizes.pages:
                 self._give_back()
                 return
@@ -166,7 +167,7 @@ class Shrinker:
             return
         spent_s = self._clock.monotonic() - began
         self._step = max(4, self._step // 2) if spent_s > STEP_S else min(256, self._step + 4)
-        if _is_spacious(self._database.sizes()):
+        if _is_spacious(self._database.file.sizes()):
             self._next = self._later(STEP_PAUSE_S, self._give_back)
         else:
             self._next = self._later(LOOK_S, self._look)
@@ -179,14 +180,15 @@ def _is_spacious(sizes: FileSizes) -> bool:
 
 def make_shrinkable(database: Database) -> None:
     """Write a file of an earlier form anew so that it can give pages back; leave a large one as it is."""
-    if database.gives_pages_back:
+    if database.file.gives_pages_back:
         return
-    sizes = database.sizes()
+    sizes = database.file.sizes()
     if (sizes.pages - sizes.free_pages) * sizes.page_bytes > REWRITTEN_BYTES:
         _log.info("the state file is too large to be rewritten at a start, so it does not shrink")
         return
     try:
-        database.rewrite()
+        database.commit()
+        database.file.rewrite()
     except sqlite3.Error as error:
         _log.warning("the state file could not be rewritten, so it does not shrink: %s", error)
 
@@ -205,7 +207,7 @@ def keep_small(database: Database, clock: Clock) -> Iterator[Callable[[], None]]
 
 def storage_figures(database: Database) -> Iterator[Family]:
     """Yield commits and the sizes of the file and of its write-ahead log."""
-    sizes = database.sizes()
+    sizes = database.file.sizes()
     yield counter("localyun_commits_total", "Transactions committed.", database.commits)
     yield gauge("localyun_state_bytes", "Size of the state, with what is free.", sizes.pages * sizes.page_bytes)
     free = sizes.free_pages * sizes.page_bytes

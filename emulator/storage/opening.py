@@ -4,7 +4,7 @@ import sqlite3
 from pathlib import Path
 from typing import Final, Literal
 
-from emulator.storage.file_sizes import make_private
+from emulator.storage.state_file import make_private
 
 CHECKED_BYTES: Final = 32 * 1024 * 1024
 """A file up to this size is read through when it is opened; a larger one would hold up the start for seconds."""

@@ -81,7 +81,7 @@ def _error_of(raised: Any) -> Any:
 
 
 class Mock:
-    """Answers that stand in for a function, or for what a task calls, until `remove` or the end of the test."""
+    """Results instead of a function, or of the action of a task, until `remove` or the end of the test."""
 
     def __init__(self, api: Api, target: Mapping[str, str], answers: Sequence[dict[str, Any]], then: str) -> None:
         self._api = api
@@ -123,7 +123,7 @@ class ReceivedRequest:
 
 
 class Sink:
-    """An HTTP endpoint of the emulator that records requests and answers as configured."""
+    """An HTTP endpoint of the emulator that records requests and responds as configured."""
 
     def __init__(self, api: Api, answers: Sequence[dict[str, Any]] = ()) -> None:
         self._api = api

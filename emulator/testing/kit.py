@@ -105,7 +105,7 @@ class Localyun:
             self.api.admin("POST", "schedule", chosen)
 
     def choice(self, label: str, options: Sequence[Any]) -> Any:
-        """Return one of *options*: the first, and each of the others in a run of its own where a test is explored.
+        """Return one of *options*: the first one; in an explored test, each other one in a separate run.
 
         They are values of JSON.
         """
@@ -222,7 +222,7 @@ class Localyun:
         then: str = "repeat",
         **answer: Any,
     ) -> Mock:
-        """Let *function* (``service/function[.qualifier]`` or ``function``) answer as said, without running it.
+        """Mock *function* (``service/function[.qualifier]`` or ``function``): calls return these results instead.
 
         Or what a task of a flow calls: *step* is ``FLOW/STEP``, *action* one such as ``MNS:SendMessage``, also of
         products that are not here. A task that waits for a report gets the answer as what is reported.

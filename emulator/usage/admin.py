@@ -38,7 +38,7 @@ class Usage:
         """Return what ``FLOW/EXECUTION`` has used. Raises: GatewayError (InvalidArgument), ServiceError."""
         flow, _, execution = name.partition("/")
         if not execution:
-            raise GatewayError("InvalidArgument", "execution is FLOW/EXECUTION")
+            raise GatewayError("InvalidArgument", "execution must be FLOW/EXECUTION")
         return shown(added(await self._executions.of_execution(tenant, flow, execution)))
 
     def of_deployment(self, name: str, totals: Mapping[tuple[str, str, str], float]) -> dict[str, Any]:

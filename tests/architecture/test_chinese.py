@@ -19,9 +19,7 @@ ENGLISH_ONLY = {
     "architecture.md": "for those who change localyun",
     "benchmarks.md": "figures of benchmark runs, written by a program",
     "conformance.md": "generated from test runs",
-    "fidelity.md": "generated from the tables of the operations",
     "fuzzing.md": "for those who change localyun",
-    "kit.md": "generated from the docstrings of the test kit",
     "licences.md": "generated from the packages' metadata",
 }
 AVOIDED = ("## Words to avoid", "## 避免使用的词")

@@ -14,7 +14,8 @@ import yaml
 
 from emulator.cli.main import build, parse
 from emulator.config import FLAGS, OPTIONS, RESOURCE_KEYS, flag_of, variable_of
-from tools import drawings, tables
+from tests.catalogue import read, table_texts
+from tools import chinese, drawings, tables
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "sample-apps").rglob("*.md")])
@@ -128,6 +129,20 @@ def test_every_service_has_a_table():
     }
 
     assert found == set(tables.TABLES)
+
+
+def test_tables_are_translated():
+    """`python -m tests.catalogue` adds what docstrings say to `tools/chinese.po`; no text is missing or left over."""
+    translations = read(chinese.FILE)
+
+    assert list(translations) == table_texts()
+    assert [text for text, translation in translations.items() if not translation] == []
+
+
+@pytest.mark.parametrize("path", tables.PAGES, ids=lambda path: path.name)
+def test_rows_say_only_what_an_operation_does(path):
+    """Its errors and sources stand in paragraphs of their own in the docstring."""
+    assert "Raises:" not in path.read_text(encoding="utf-8")
 
 
 def test_every_admin_path_is_documented(emulator):

@@ -6,17 +6,7 @@ import sys
 
 import pytest
 
-from benchmarks.house import (
-    BOUNDS,
-    ROOT,
-    VOCABULARIES,
-    VOCABULARY,
-    arrows_upward,
-    circles,
-    import_graph,
-    modules,
-    vocabularies,
-)
+from benchmarks.house import BOUNDS, ROOT, VOCABULARIES, VOCABULARY
 from benchmarks.kinds import incomplete
 
 ROOT_FOLDERS = {
@@ -90,45 +80,45 @@ def complete(kind):
 
 
 @pytest.fixture(scope="module")
-def requests():
-    """What the four warm requests visit, counted in a process of their own: profiling is per process."""
+def house():
+    """Every figure of the house, from a process of its own: what requests visit is counted per process."""
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.house", "--json"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    return json.loads(done.stdout)["requests"]
+    return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize("kind", list(BOUNDS))
-def test_a_warm_request_visits_few_files_and_makes_few_calls(requests, kind):
+def test_a_warm_request_visits_few_files_and_makes_few_calls(house, kind):
     """Counted from the socket to the store and back."""
     files, calls = BOUNDS[kind]
-    cost = requests[kind]
+    cost = house["requests"][kind]
 
     assert cost["files"] <= files, cost["by_file"]
     assert cost["calls"] <= calls, cost["by_function"]
 
 
-def test_no_circle_of_imports():
+def test_no_circle_of_imports(house):
     """Imports for type checking count."""
-    assert circles(import_graph(modules())) == []
+    assert house["circles"] == []
 
 
-def test_no_room_reaches_up():
+def test_no_room_reaches_up(house):
     """What a room needs of the service that holds it is a port."""
-    assert arrows_upward(import_graph(modules())) == []
+    assert house["upward"] == []
 
 
-def test_attributes_are_described_in_few_vocabularies():
+def test_attributes_are_described_in_few_vocabularies(house):
     """A new way to describe attributes joins the one there is."""
-    found = vocabularies(modules())
+    found = house["vocabularies"]
 
     assert VOCABULARY in found
     assert len(found) <= VOCABULARIES, found
 
 
-def test_kinds_are_completed_by_the_type_checker():
+def test_kinds_are_completed_by_the_type_checker(house):
     """A place that would take a new kind without a word is not added to those there are."""
-    found = incomplete(modules())
+    found = house["incomplete"]
 
     assert len(found) <= INCOMPLETE, found
 

@@ -1,8 +1,8 @@
 """Nothing on a page is there to be copied without a check: each block has one, or a reason why it has none.
 
 Programs of the quick start, the pages about SDKs, tests, buckets and the README are run by the tests of these pages
-(`tests/sdk`, `tests/plugin`); test_docs.py has every Python block compiled and every other document parsed. Chinese
-pages hold the same blocks (test_chinese.py).
+(`tests/sdk`, `tests/plugin`), what several pages say to type by tests/sdk/test_typed_pages.py; test_docs.py has every
+Python block compiled and every other document parsed. Chinese pages hold the same blocks (test_chinese.py).
 """
 
 import io
@@ -55,7 +55,7 @@ def blocks(*languages, page=None):
 
 
 CHECKED = {
-    "python": "compiled; run by test_examples, test_quickstart, test_sdk_pages, test_recipes, test_oss_docs",
+    "python": "compiled; run by test_examples, test_typed_pages, test_sdk_pages, test_recipes, test_oss_docs",
     "yaml": "read below by what reads such a file",
     "json": "parsed; policies are read below",
     "js": "run by test_sdk_pages; parsed below",
@@ -196,9 +196,10 @@ SHOWN = {
 """First words of blocks that nobody types, and what they are."""
 
 
-def indented(path):
-    """Return the indented blocks of a page."""
+def indented(path, start="", end=""):
+    """Return the indented blocks of a page, or of its part from the line *start* to the line *end*."""
     text = FENCED.sub("", path.read_text(encoding="utf-8"))
+    text = text[text.index(start) : text.index(end) if end else None]
     return [
         "\n".join(line[4:] for line in found.splitlines())
         for found in re.findall(r"(?:^ {4}.*\n(?:\n+(?= {4}))?)+", text, re.M)

@@ -40,7 +40,7 @@ PLACES = {
     "services/fc/runtime/shell.py": "terminals",
     "services/fc/runtime/spawn.py": "sessions",
     "services/fc/runtime/zygote.py": "fork",
-    "storage/file_sizes.py": "modes of the database, which Windows takes and leaves",
+    "storage/state_file.py": "modes of the database, which Windows takes and leaves",
     "storage/folder.py": "modes",
 }
 """Where it is used, and under which name of `system`, or why without one."""

@@ -14,6 +14,7 @@ SLEEPS = {
     "unit/fc/runtime/test_hostile_functions.py": "measures how late the loop is while a function floods it",
     "unit/fc/runtime/test_isolation.py": "a loop that is held up on purpose",
     "unit/gateway/test_server.py": "a greeting is cut into packets that travel one by one",
+    "unit/http/test_proxy.py": "a loop that is held up on purpose",
     "unit/http/test_client.py": "a reader that is slow on purpose",
     "unit/http/test_protocol.py": "a client that sends slowly, against limits that real time ends",
     "waiting.py": "the two helpers that look again until something shows",

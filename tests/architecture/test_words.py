@@ -23,7 +23,7 @@ def avoided(language):
 def pages(language):
     """Return the pages of a language, each with its text outside code."""
     chinese = DOCS / "zh-CN"
-    found = [ROOT / ("README.md" if language == "en" else "README.zh-CN.md"), *sorted(DOCS.rglob("*.md"))]
+    found = [*(path for path in sorted(ROOT.glob("*.md")) if path.name != "CHANGELOG.md"), *sorted(DOCS.rglob("*.md"))]
     found = [path for path in found if (path.is_relative_to(chinese) or "zh-CN" in path.name) == (language == "zh")]
     return [
         (path.relative_to(ROOT).as_posix(), _CODE.sub(" ", path.read_text(encoding="utf-8")))

@@ -58,7 +58,7 @@ async def test_what_the_services_cannot_go_on_with_is_taken_back(emulator, monke
     assert after_failure == ["since"]
     assert kept == []
     assert queues(emulator) == []
-    assert emulator._pipeline._loaded.done()
+    assert emulator._entrance.loaded.done()
 
 
 async def test_a_restore_whose_caller_goes_away_comes_to_its_end(emulator):

@@ -43,6 +43,7 @@ PAGES = {
     "flows": "/flows",
     "flow": "/flows/approve",
     "execution": "/flows/approve/executions/first",
+    "step": "/flows/approve/executions/first?step=2",
     "histories": "/histories",
     "queues": "/queues",
     "queue": "/queues/orders",

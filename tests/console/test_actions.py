@@ -91,7 +91,7 @@ def test_delivery_is_shown_and_made_again(console, localyun):
     opened(console, localyun, f"/topics/again/deliveries/flaky/{message}")
 
     assert [each.text.split()[1] for each in console.find_elements(By.CSS_SELECTOR, "section.card h2")] == ["2", "1"]
-    assert text(console).count("It is that of this text") == 2
+    assert text(console).count("Valid for this text") == 2
 
 
 def test_dead_letter_is_sent_back(console, localyun):

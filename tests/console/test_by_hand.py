@@ -7,7 +7,7 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select
 
-from tests.console.walking import eventually, opened, press, speak, text
+from tests.console.walking import eventually, opened, press, speak, text, texts
 
 FLOW = "version: v1\ntype: flow\nsteps:\n- {type: pass, name: only}\n"
 BROKEN = "version: v1\ntype: flow\nsteps:\n- {type: fail, name: end, error: Broken}\n"
@@ -49,7 +49,7 @@ def test_queue_is_made_changed_and_deleted(console, localyun):
     assert "a received message is hidden for N seconds" in text(console)
     fill(console, **{"name-queue": "hand-queue"}, VisibilityTimeout="77")
     save(console, "/queues/hand-queue")
-    assert "hidden for 77 s" in text(console)
+    assert "visibility timeout 77 s" in text(console)
 
     console.find_element(By.LINK_TEXT, "Edit").click()
     assert (
@@ -57,8 +57,8 @@ def test_queue_is_made_changed_and_deleted(console, localyun):
     )
     fill(console, DelaySeconds="5")
     save(console, "/queues/hand-queue")
-    assert "delayed by 5 s" in text(console)
-    assert "hidden for 77 s" in text(console)
+    assert "delay 5 s" in text(console)
+    assert "visibility timeout 77 s" in text(console)
 
     delete(console, "queue/hand-queue")
     assert eventually(console, lambda: console.current_url.endswith("/queues"))
@@ -99,7 +99,7 @@ def test_topic_and_subscription_are_made_changed_and_deleted(console, localyun):
     save(console, "/topics/hand-topic")
     assert "EXPONENTIAL_DECAY_RETRY" in text(console)
     delete(console, "subscription/hand-topic/to-inbox")
-    assert eventually(console, lambda: "Nobody has subscribed" in text(console))
+    assert eventually(console, lambda: "No subscriptions" in text(console))
     delete(console, "topic/hand-topic")
     assert eventually(console, lambda: console.current_url.endswith("/topics"))
 
@@ -122,9 +122,9 @@ def test_function_is_made_from_the_editor_and_called(console, localyun):
         save(console, "/functions/hand-function")
 
     opened(console, localyun, "/new/alias?in=hand-function")
-    fill(console, **{"name-alias": "live"}, versionId="1")
+    fill(console, **{"name-alias": "live"}, versionId="1", other="2", share="25")
     save(console, "/functions/hand-function")
-    assert "live" in text(console)
+    assert "live 1: 75 % · 2: 25 %" in texts(console, "main tr:has(a[href*='/edit/alias/'])")[0]
     opened(console, localyun, "/new/trigger?in=hand-function")
     fill(
         console, **{"name-trigger": "tick"}, triggerType="timer",

@@ -26,7 +26,7 @@ def test_page_goes_on_after_a_restart(browser, tmp_path):
         speak(browser, before, "en")
         opened(browser, before, "/queues/kept")
         browser.find_element(By.NAME, "body").send_keys("half a sentence")
-    assert eventually(browser, lambda: "does not answer" in lost(browser))
+    assert eventually(browser, lambda: "does not respond" in lost(browser))
     press(browser, "form[action$='/send'] button")
     assert eventually(browser, lambda: "Not sent" in text(browser))
     assert typed(browser) == "half a sentence"

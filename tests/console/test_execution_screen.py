@@ -95,7 +95,7 @@ def test_step_not_yet_entered_shows_its_definition(console, localyun):
 
     press(console, ".step[data-step=done]")
 
-    assert eventually(console, lambda: "It has not been entered" in text(console))
+    assert eventually(console, lambda: "Not entered yet" in text(console))
     assert '"pass"' in console.find_element(By.ID, "panel").text
 
 

@@ -30,7 +30,7 @@ def test_outcomes_are_listed_with_their_shortest_schedules(console, localyun):
     assert [("Failed" in each, "2 x shop/ask succeeded" in each) for each in cards] == [
         (False, True), (True, True), (False, True),
     ]  # fmt: skip
-    assert "nothing happens to it" in cards[0]
+    assert "without faults" in cards[0]
     assert "call approve/x/ask#1: lost-after" in cards[1]
     assert "push page#1 'b' goes before push page#1 'a'" in cards[2]
     assert "6 of 9 schedules were tried" in text(console)

@@ -44,6 +44,19 @@ def test_delay_that_is_no_number_is_refused_and_the_text_stays(console, localyun
     assert eventually(console, lambda: "a long text" in text(console))
 
 
+def test_refusal_of_a_form_speaks_the_language_of_the_page(console, localyun):
+    """As the rest of the page does."""
+    speak(console, localyun, "zh")
+    localyun.queue("typed-in-chinese")
+    opened(console, localyun, "/queues/typed-in-chinese")
+    console.find_element(By.NAME, "body").send_keys("a text")
+    console.find_element(By.NAME, "priority").send_keys("17")
+
+    press(console, "form[action$='/send'] button")
+
+    assert "priority 必须是 1 到 16 之间的整数，不能是 17" in refusal(console)
+
+
 def test_answer_of_a_mock_that_is_meant_to_be_json_is_refused(console, localyun):
     """A bracket that is never closed is a slip, not a text."""
     opened(console, localyun, "/mocks")
@@ -53,7 +66,7 @@ def test_answer_of_a_mock_that_is_meant_to_be_json_is_refused(console, localyun)
 
     press(console, "main form[action$='/mocks'] button")
 
-    assert "the answer is not JSON" in refusal(console)
+    assert "answer is not JSON" in refusal(console)
     assert console.find_element(By.NAME, "answer").get_attribute("value") == "{bad json"
     assert "slip" not in [each["function"] for each in localyun.api.admin("GET", "mocks")["mocks"]]
 
@@ -108,9 +121,9 @@ def test_receive_and_call_are_not_repeated_by_loading_again(console, localyun):
     queue.send("second")
     opened(console, localyun, "/queues/once")
     press(console, "form[action$='/receive'] button")
-    assert eventually(console, lambda: "It is hidden until" in text(console))
+    assert eventually(console, lambda: "Hidden until" in text(console))
     console.refresh()
-    assert eventually(console, lambda: "It is hidden until" in text(console))
+    assert eventually(console, lambda: "Hidden until" in text(console))
     states = [each["State"] for each in localyun.api.admin("GET", "messages", queue="once")["messages"]]
     assert sorted(states) == ["active", "inactive"]
     queue.send("third")

@@ -48,7 +48,7 @@ def test_flows_and_executions_are_filtered_by_state_and_time(console, localyun):
     opened(console, localyun, "/flows/lists-fails?state=Failed&since=1h&q=tw")
     assert "it is cold" in row(console, "two")
     opened(console, localyun, "/flows/lists-fails?state=Running")
-    assert "Nothing fits the filter" in text(console)
+    assert "Nothing matches the filter" in text(console)
 
 
 def test_queues_topics_and_functions_say_rate_and_last_error(console, localyun):

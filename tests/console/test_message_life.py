@@ -152,18 +152,18 @@ def awaited(localyun):
 
 
 CASES = {
-    "delayed": (lambda it: it.queue("late").send("tea", delay_s=600), "delayed", "It is not due yet"),
-    "in flight": (lambda it: received(it, it.queue("held")), "in flight", "Somebody has received it"),
-    "dead letter": (dead, "dead letter", "a dead letter now"),
+    "delayed": (lambda it: it.queue("late").send("tea", delay_s=600), "delayed", "It was sent with a delay"),
+    "in flight": (lambda it: received(it, it.queue("held")), "in flight", "A consumer has received it"),
+    "dead letter": (dead, "dead letter", "moved to the dead-letter queue"),
     "push refused": (refusing, "push refused", "403"),
     "function raised": (lambda it: it.topic("raising").publish("tea"), "function raised", "ValueError: no tea left"),
     "taken by a trigger": (lambda it: it.queue("orders").send("tea"), "function raised", "taken by trigger fed fed"),
     "timed out": (lambda it: it.topic("slow").publish("tea"), "timed out", "Function timed out after 1 seconds"),
-    "out of memory": (lambda it: it.topic("hungry").publish("tea"), "out of memory", "more memory than it has"),
+    "out of memory": (lambda it: it.topic("hungry").publish("tea"), "out of memory", "more memory than its limit"),
     "filter tag": (filtered, "filter tag", "green ≠ black"),
-    "nobody": (lambda it: it.topic("lonely").publish("tea"), "no subscriber", "Nobody has subscribed"),
-    "encoding differs": (mixed, "encoding", "one is Base64, the other plain"),
-    "token awaited": (awaited, "report awaited", "waits for a report with its token"),
+    "nobody": (lambda it: it.topic("lonely").publish("tea"), "no subscriber", "has no subscription"),
+    "encoding differs": (mixed, "encoding", "Base64 and plain text are mixed"),
+    "token awaited": (awaited, "report awaited", "waits for a report with its task token"),
 }
 
 
@@ -182,9 +182,19 @@ def test_reason_is_two_clicks_from_the_overview(console, localyun, walk, make, r
 
 def without_token(localyun):
     """Send a request with temporary keys that leaves their token out; return its id."""
-    id, secret = localyun.invoke("keys").json()
+    return listing(localyun, *localyun.invoke("keys").json())
+
+
+def an_hour_behind(localyun):
+    """Send a request of a client whose clock is wrong; return its id. The service does not answer it with 403."""
+    earlier = localyun.clock.now().timestamp() - 3600
+    return listing(localyun, localyun.access_key_id, localyun.access_key_secret, formatdate(earlier, usegmt=True))
+
+
+def listing(localyun, id, secret, date=""):
+    """Send a request for the list of queues, signed with a secret at a *date*; return its id."""
     address = urlsplit(localyun.endpoint)
-    headers = {"Host": address.netloc, "Date": formatdate(usegmt=True), "x-mns-version": "2015-06-06"}
+    headers = {"Host": address.netloc, "Date": date or formatdate(usegmt=True), "x-mns-version": "2015-06-06"}
     request = Request("GET", "/queues", Headers(headers.items()))
     headers["Authorization"] = mns.authorization(request, id, secret)
     connection = HTTPConnection(address.hostname, address.port, timeout=20)
@@ -200,8 +210,12 @@ def without_token(localyun):
 @pytest.mark.usefixtures("photographed")
 @pytest.mark.parametrize(
     ("send", "words"),
-    [(refused, "The path was signed in another form"), (without_token, "The security token is missing")],
-    ids=["signature refused", "token missing"],
+    [
+        (refused, "The path was signed in another form"),
+        (without_token, "The security token is missing"),
+        (an_hour_behind, "The clock of the client is wrong"),
+    ],
+    ids=["signature refused", "token missing", "clock wrong"],
 )
 def test_request_that_became_no_message_is_named_with_its_cause(console, localyun, walk, send, words):
     """One click shows the cause, a second what was signed."""
@@ -219,7 +233,20 @@ def test_schedule_that_is_switched_off_is_named(console, localyun, walk):
     """One click shows it; what it would have started has sent nothing."""
     walk()
 
-    assert "nightly/sleeper: switched off" in text(console)
+    assert "nightly/sleeper: disabled" in text(console)
+
+
+def test_call_out_of_memory_says_so_at_each_attempt(console, localyun, walk):
+    """With the megabytes that it used and those that it has, in place of the service's words for any lost process."""
+    message = localyun.topic("hungry").publish("tea")
+    localyun.settle(timeout=60)
+
+    walk(message)
+
+    assert eventually(console, lambda: "MB > 128 MB" in console.find_element(By.CSS_SELECTOR, ".reason").text)
+    called = next(each for each in texts(console, ".life tbody tr") if "called hungry" in each)
+    assert "out of memory" in called
+    assert "exited unexpectedly" not in called
 
 
 def test_life_of_a_message_stands_in_order_with_its_copies(console, localyun, walk):

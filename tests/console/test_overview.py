@@ -31,7 +31,7 @@ def test_failures_stand_once_each_with_count_and_reason(console, localyun):
     assert eventually(console, lambda: " 2 " in row(console, "needs", "failing"))
     for section, words, said in (
         ("needs", "failing", "the execution failed"),
-        ("needs", "fragile", "the function raised"),
+        ("needs", "fragile", "ValueError: no tea left"),
         ("needs", "mns", "the signature was refused"),
         ("latest", "InvokeFunction", "the function failed"),
     ):
@@ -45,3 +45,17 @@ def test_failures_stand_once_each_with_count_and_reason(console, localyun):
     opened(console, localyun, "/")
     press(console, "two", By.LINK_TEXT)
     assert eventually(console, lambda: console.find_element(By.TAG_NAME, "h1").text.startswith("two"))
+
+
+def test_pushes_to_sinks_are_no_requests_that_matter(console, localyun):
+    """What a program has published stands among what just happened; that the emulator has pushed it, on its topic."""
+    topic = localyun.topic("overview-news")
+    topic.subscribe(localyun.sink().url, name="inbox")
+    for number in range(15):
+        topic.publish(f"tea {number}")
+    localyun.settle()
+
+    opened(console, localyun, "/")
+
+    assert "PublishMessage \u00d7 15" in row(console, "latest", "overview-news")
+    assert row(console, "latest", "sink") == ""

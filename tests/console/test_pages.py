@@ -40,7 +40,7 @@ def test_message_is_sent_received_given_back_and_deleted(console, localyun):
     queue.send("from a program")
     assert eventually(console, lambda: "from a program" in text(console))
     console.find_element(By.CSS_SELECTOR, "form[action$='/receive'] button").click()
-    assert eventually(console, lambda: "It is hidden until" in text(console))
+    assert eventually(console, lambda: "Hidden until" in text(console))
     press(console, "form[action$='/delete'] button")
     assert eventually(console, lambda: console.current_url.endswith("/queues/by-hand"))
     assert eventually(console, lambda: "from the page" not in text(console))

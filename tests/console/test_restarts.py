@@ -59,7 +59,7 @@ def test_failure_is_at_the_top_with_its_step_and_the_latest_error(console, local
     assert trouble.startswith("The latest error before is that of Try: FC.ServiceNotFound ")
 
 
-@pytest.mark.parametrize(("language", "heading"), [("en", "There is no such page"), ("zh", "没有这个页面")])
+@pytest.mark.parametrize(("language", "heading"), [("en", "Page not found"), ("zh", "页面不存在")])
 def test_address_without_a_page_has_one(console, localyun, language, heading):
     """In the console's form and the reader's language, with the way on."""
     speak(console, localyun, language)

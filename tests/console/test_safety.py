@@ -163,4 +163,4 @@ def test_every_page_tells_that_the_clock_was_moved(ask, cookie, localyun, path):
     told = re.search("The clock is (.*) ahead of this machine.", moved)
     assert told is not None
     assert told[1] in {"1d00h", "23h59m"}  # an advance of a day takes a moment of the machine's
-    assert "The clock stands still at " in frozen
+    assert "The clock is frozen at " in frozen

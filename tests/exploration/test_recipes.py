@@ -1,12 +1,11 @@
 """Each recipe of docs/exploring.md is a test that runs, as written; those that find something fail as they say."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.own_pytest import run_pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "exploring.md").read_text(encoding="utf-8")
@@ -21,11 +20,7 @@ def outcome(tmp_path_factory):
     folder = tmp_path_factory.mktemp("recipes")
     for number, block in enumerate(BLOCK.findall(PAGE)):
         (folder / f"test_recipe{number}.py").write_text(block, encoding="utf-8")
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("LOCALYUN_", "PYTEST_"))}
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-v", "-n", "0", "-p", "no:cacheprovider"],
-        cwd=folder, env=env, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = run_pytest(folder, "-v", "-n", "0")
     return done.stdout + done.stderr
 
 

@@ -70,7 +70,7 @@ _RPC = {
 
 def access_operations(emulator: Emulator) -> list[Operation]:
     """Return every operation of RAM and STS, those that make things first."""
-    fronts = emulator._pipeline._fronts
+    fronts = emulator._entrance.fronts
     found = [
         Operation(name, each.name, "rpc", fronts[name].version, "POST", "/", dict(_RPC), {}, None, "form")
         for name in ("ram", "sts")

@@ -1,13 +1,12 @@
 """The pytest plugin, run as a project would: in a folder of its own, by a pytest of its own."""
 
-import os
 import re
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
 import pytest
+
+from tests.own_pytest import run_pytest
 
 FLOW = '''
 FLOW = """
@@ -31,11 +30,7 @@ def project(tmp_path):
             path = tmp_path / f"{stem}.{ending}"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(textwrap.dedent(text))
-        env = {name: value for name, value in os.environ.items() if not name.startswith(("LOCALYUN_", "PYTEST_"))}
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:randomly", *options],
-            cwd=tmp_path, env=env, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        done = run_pytest(tmp_path, "-p", "no:randomly", *options)
         assert done.returncode == exit_code, done.stdout + done.stderr
         return done.stdout
 

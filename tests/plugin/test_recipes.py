@@ -1,12 +1,11 @@
 """Each recipe of docs/testing.md and docs/usage.md is a test that runs, as written."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.own_pytest import run_pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
@@ -22,11 +21,7 @@ def outcome(tmp_path_factory):
     for number, block in enumerate(BLOCKS):
         (folder / f"test_recipe{number}.py").write_text(block, encoding="utf-8")
     (folder / "s.yaml").write_text(re.search(r"```yaml\n# s.yaml\n(.*?)```", PAGE, re.DOTALL)[1], encoding="utf-8")
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("LOCALYUN_", "PYTEST_"))}
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider"],
-        cwd=folder, env=env, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = run_pytest(folder, "-v")
     return done.stdout + done.stderr
 
 

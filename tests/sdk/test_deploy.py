@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from emulator.cli import connection
+from emulator.cli.main import main
 from emulator.deploy.kinds import PROVIDERS
 from emulator.services.fc.triggers.model import KINDS
 from tests import commands
@@ -290,7 +292,7 @@ def test_what_was_there_before_stays_when_the_deployment_goes(project):
     removed = devs.run("deploy", "--remove")
 
     assert attributes["VisibilityTimeout"] == 60
-    assert "was there before, stays" in removed.stdout
+    assert "existed before; kept" in removed.stdout
     assert devs.run("queue", "delete", "devs-jobs").returncode == 0
 
 
@@ -386,3 +388,23 @@ def test_deployed_topic_reaches_the_function_that_reports(project):
     assert ended["Status"] == "Succeeded", ended
     assert json.loads(ended["Output"]) == {"status": "success"}
     assert here.run("deploy", folder, "--remove").returncode == 0
+
+
+@pytest.mark.parametrize("command", ["deploy", "diff", "deploy --remove"])
+def test_a_deployment_takes_as_many_connections_however_much_there_is(emulator, tmp_path, monkeypatch, command):
+    """One for the look at whose emulator it is, and one for all calls."""
+    resources = {f"Q{n}": {"Type": "ALIYUN::MNS::Queue", "Properties": {"QueueName": f"kept-{n}"}} for n in range(20)}
+    content = {"ROSTemplateFormatVersion": "2015-09-01", "Resources": resources}
+    (tmp_path / "template.yml").write_text(json.dumps(content))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LOCALYUN_STATE", str(emulator.state))
+    opened, real = [], connection._connected
+    monkeypatch.setattr(connection, "_connected", lambda *given: (opened.append(given), real(*given))[1])
+    if command != "deploy":
+        assert main(["deploy", "--name", "kept"]) == 0
+        opened.clear()
+
+    assert main([*command.split(), "--name", "kept"]) == 0
+
+    assert len(opened) <= 2
+    assert main(["deploy", "--remove", "--name", "kept"]) == (1 if "--remove" in command else 0)

@@ -195,7 +195,7 @@ def test_a_run_of_a_schedule_goes_wrong(lab):
 @pytest.mark.parametrize(
     ("how", "told"),
     [
-        ("exception", "a fault was asked for"),
+        ("exception", "a fault was injected"),
         ("crash", "Process exited unexpectedly"),
         ("oom", "Process exited unexpectedly"),
         ("timeout", "Function timed out after 1 second"),

@@ -92,7 +92,7 @@ def test_a_dropped_call_closes_the_connection(lab, drop, arrived):
 @pytest.mark.parametrize(
     ("how", "told"),
     [
-        ("exception", "a fault was asked for"),
+        ("exception", "a fault was injected"),
         ("crash", "Process exited unexpectedly"),
         ("oom", "Process exited unexpectedly"),
         ("timeout", "Function timed out after 1 second"),

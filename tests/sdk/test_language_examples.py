@@ -1,7 +1,6 @@
 """The examples for other languages run as their pages say."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -9,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.own_pytest import environment
+
 ROOT = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.sdk
 
 
 def run(folder, *command):
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("LOCALYUN_", "PYTEST_"))}
+    env = environment()
     env["PYTHONPATH"] = str(ROOT)
     return subprocess.run(
         [sys.executable, "-m", "emulator", "exec", "--start", "--", *command],

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.own_pytest import environment
+
 pytest.importorskip("mns")
 
 pytestmark = pytest.mark.sdk
@@ -54,7 +56,7 @@ class Pipeline:
         for name, text in programs.items():
             (folder / "bin" / name).write_text(text)
             (folder / "bin" / name).chmod(0o755)
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("LOCALYUN_", "PYTEST_"))}
+        inherited = environment()
         self.env = inherited | {
             "PATH": f"{folder / 'bin'}{os.pathsep}{inherited['PATH']}",
             "PYTHONPATH": str(ROOT),

@@ -14,6 +14,7 @@ import requests
 
 from emulator.cli.main import main
 from emulator.testing import Emulator
+from tests.own_pytest import environment, run_pytest
 
 pytestmark = pytest.mark.sdk
 
@@ -68,14 +69,14 @@ def test_a_new_project_deploys_and_its_test_passes(tmp_path, template):
     program = tmp_path / "bin" / "localyun"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m emulator "$@"\n')
     program.chmod(0o755)
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("LOCALYUN_", "PYTEST_"))}
+    clean = environment()
     path = f"{program.parent}{os.pathsep}{clean['PATH']}"
-    environment = {**clean, "PATH": path, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
+    surroundings = {**clean, "PATH": path, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
     folder = tmp_path / "my_own project"
 
     def run(*words: str, within: Path = tmp_path) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            words, cwd=within, env=environment, capture_output=True, text=True, timeout=120, check=False
+            words, cwd=within, env=surroundings, capture_output=True, text=True, timeout=120, check=False
         )
 
     made = run("localyun", "init", folder.name, "--template", template)
@@ -114,11 +115,7 @@ def test_tests_of_installed_packages_are_not_collected(tmp_path):
     record = "installed/tests/test_it.py,,\nsix.py,,\n../../bin/tool,,\ninstalled-1.0.dist-info/RECORD,,\n"
     (functions / "installed-1.0.dist-info" / "RECORD").write_text(record)
 
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)],
-        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
-        env={name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
-    )  # fmt: skip
+    done = run_pytest(tmp_path, "-q", "--rootdir", tmp_path, tmp_path, timeout=120)
 
     assert done.returncode == 0, done.stdout
     assert "1 passed" in done.stdout

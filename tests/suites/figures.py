@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,18 +22,23 @@ def record(name: str, cases: Iterable[Case]) -> None:
     FILE.write_text(json.dumps(figures, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
-def markdown() -> str:
-    """Return the table of the suites: which, when, how many cases passed, and why the others did not."""
-    return "\n".join([*_lines(json.loads(FILE.read_text(encoding="utf-8"))), ""])
+def markdown(say: Callable[[str], str] = str) -> str:
+    """Return the table of the suites: which, when, how many cases passed, and why the others did not.
+
+    *say* returns a text in the language of the page.
+    """
+    return "\n".join([*_lines(json.loads(FILE.read_text(encoding="utf-8")), say), ""])
 
 
-def _lines(figures: dict[str, dict[str, str | int]]) -> Iterator[str]:
-    yield "| suite | `dev.py suites` | run on | cases passed | the others |"
+def _lines(figures: dict[str, dict[str, str | int]], say: Callable[[str], str]) -> Iterator[str]:
+    yield say("| suite | `dev.py suites` | date | passed | not passed |")
     yield "|---|---|---|---|---|"
     for name, found in sorted(figures.items()):
         number = {word: int(found.get(word, 0)) for word in (PASSED, FAILED, EXPECTED, SKIPPED)}
-        reasons = [f"{times} {reason}" for reason, times in Counter(CANNOT.get(name, {}).values()).items()]
-        reasons += [f"{number[word]} {word.lower()}" for word in (FAILED, SKIPPED) if number[word]]
-        suite = f"{SUITES[name].repository} {SUITES[name].commit}".strip()
-        passed = f"{number[PASSED]} of {sum(number.values())}"
-        yield f"| {suite} | `{name}` | {found['date']} | {passed} | {', '.join(reasons)} |"
+        reasons = Counter(CANNOT.get(name, {}).values())
+        reasons += Counter({word.lower(): number[word] for word in (FAILED, SKIPPED)})
+        others = say(", ").join(f"{say(reason)} ({times})" for reason, times in reasons.items())
+        repository = SUITES[name].repository
+        suite = f"{say(repository) if ' ' in repository else repository} {SUITES[name].commit}".strip()
+        passed = say("{} of {}").format(number[PASSED], sum(number.values()))
+        yield f"| {suite} | `{name}` | {found['date']} | {passed} | {others} |"

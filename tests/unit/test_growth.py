@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from benchmarks.growth.cases import COMMANDS, NO_COMMANDS, PAGES
-from benchmarks.growth.run import Grown, table
+from benchmarks.growth.run import MET, MISSED, UNCLEAR, Grown, table
 from benchmarks.growth.state import COPIED, LEFT, multiply, tables
 from emulator.cli.main import build
 from tests.operations.calling import running
@@ -79,24 +79,26 @@ def test_rows_are_multiplied(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("touches_all", "costs", "exponent", "misses"),
+    ("touches_all", "samples", "exponent", "verdict"),
     [
-        (False, {100: 1.0, 1000: 1.0, 10000: 1.0}, 0.0, False),
-        (False, {100: 1.0, 1000: 1.0, 10000: 2.0}, math.log10(2) / 2, True),
-        (True, {100: 5.0, 1000: 5.0, 10000: 50.0}, 1.0, False),
-        (True, {100: 1.0, 1000: 1.0, 10000: 100.0}, 2.0, True),
+        (False, {100: [1.0], 1000: [1.0], 10000: [1.0]}, 0.0, MET),
+        (False, {100: [1.0], 1000: [1.0], 10000: [2.0]}, math.log10(2) / 2, MISSED),
+        (False, {100: [1.4, 1.0], 1000: [1.0], 10000: [2.0, 2.0]}, math.log10(2) / 2, UNCLEAR),
+        (False, {100: [1.1, 1.0, 3.0], 1000: [1.0], 10000: [2.0, 2.0]}, math.log10(2) / 2, MISSED),
+        (True, {100: [5.0], 1000: [5.0], 10000: [50.0]}, 1.0, MET),
+        (True, {100: [1.0], 1000: [1.0], 10000: [100.0]}, 2.0, MISSED),
     ],
-    ids=["even", "one that grows", "all", "quadratic"],
+    ids=["even", "one that grows", "as much as samples differ", "more than the best two differ", "all", "quadratic"],
 )
-def test_exponent(touches_all, costs, exponent, misses):
+def test_exponent(touches_all, samples, exponent, verdict):
     """Over all sizes for what touches one, over the last step for what touches all."""
-    row = Grown("work", touches_all, costs, 0.0, "200")
+    row = Grown("work", touches_all, samples, 0.0, "200")
 
     assert row.exponent == pytest.approx(exponent)
-    assert row.misses is misses
-    assert ("**missed**" in table([row])) is misses
+    assert row.verdict == verdict
+    assert f"| {verdict} |" in table([row])
 
 
 def test_a_long_turn_misses_the_goal():
     """However small the exponent is."""
-    assert Grown("work", False, {100: 1.0, 1000: 1.0}, 51.0, "200").misses
+    assert Grown("work", False, {100: [1.0], 1000: [1.0]}, 51.0, "200").verdict == MISSED

@@ -103,7 +103,7 @@ def _add_project_tools(add: Add, project: Project) -> None:
         context: Context,
         consent: Annotated[Consent, Resolve(of_deploy)],
         file: File = "",
-        plan: Annotated[bool, Field(description="only print what would be done")] = False,
+        plan: Annotated[bool, Field(description="only print the planned changes")] = False,
         remove: Annotated[bool, Field(description="delete what the deployment created")] = False,
         detail: Detail = False,
     ) -> str:

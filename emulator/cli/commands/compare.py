@@ -10,7 +10,7 @@ from emulator.cli.client import CALL_TIMEOUT_S, Client, connected
 from emulator.cli.comparison.answers import Counterparts, Difference, differences
 from emulator.cli.comparison.calls import Key, call_of, outgoing
 from emulator.cli.comparison.recordings import Exchange, Message, NoRecording, read, write
-from emulator.cli.output import CommandFailed, WrongUsage, _, note, say, say_json, say_table, wants_json
+from emulator.cli.output import CommandFailed, WrongUsage, _, note, say, say_json, say_table, unreadable, wants_json
 from emulator.config import Settings
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.frozen import frozen, replace
@@ -50,7 +50,9 @@ def run(arguments: Namespace, settings: Settings) -> int:
 def _read(file: str) -> list[Exchange]:
     try:
         return read(Path(file).read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, NoRecording) as error:
+    except (OSError, UnicodeDecodeError) as error:
+        raise WrongUsage(unreadable(file, error)) from error
+    except NoRecording as error:
         raise WrongUsage(_("{file} is not a recording: {error}", file=file, error=error)) from error
 
 

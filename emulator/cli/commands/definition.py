@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from emulator.cli.client import pause
-from emulator.cli.output import DONE, CommandFailed, WrongUsage, _, note, say, say_json, tell, wants_json
+from emulator.cli.output import DONE, CommandFailed, WrongUsage, _, note, say, say_json, tell, unreadable, wants_json
 from emulator.cli.parameters import parameters_of
 from emulator.config import Settings
 
@@ -160,7 +160,7 @@ def read_definition(name: str) -> str:
             return sys.stdin.buffer.read().decode("utf-8")
         return Path(name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandFailed(_("{file} cannot be read: {error}", file=name, error=error)) from error
+        raise CommandFailed(unreadable(name, error)) from error
 
 
 def _refuse(arguments: Namespace, error: "DefinitionError") -> None:

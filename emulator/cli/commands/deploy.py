@@ -23,6 +23,7 @@ from emulator.cli.output import (
     say_json,
     say_table,
     show_rows,
+    unreadable,
     wants_json,
 )
 from emulator.cli.parameters import parameters_of
@@ -103,8 +104,11 @@ def run(arguments: Namespace, settings: Settings) -> int:
     if within and not is_within(path, within):
         raise WrongUsage(_("{path} is outside of {folder}", path=path, folder=within))
     client = connected(settings)
-    api = DeployClient(client.looking() if arguments.plan else client)
-    return _remove(arguments, api, path, within) if arguments.remove else _deploy(arguments, client, api, path, within)
+    with client.kept_alive():  # several calls for each resource
+        api = DeployClient(client.looking() if arguments.plan else client)
+        if arguments.remove:
+            return _remove(arguments, api, path, within)
+        return _deploy(arguments, client, api, path, within)
 
 
 def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path, within: Path | None) -> int:
@@ -335,7 +339,7 @@ def text_of(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise WrongUsage(_("{file} cannot be read: {reason}", file=path, reason=error.strerror)) from error
+        raise WrongUsage(unreadable(path, error)) from error
     except UnicodeDecodeError as error:
         raise WrongUsage(_("{file} is not UTF-8 text", file=path)) from error
 
@@ -377,7 +381,7 @@ def _say_plan(steps: Plan, path: Path, name: str, notes: Sequence[Problem]) -> N
 
 def _say_steps(steps: Plan) -> None:
     for step in steps.steps:
-        remark = "  " + _("(was there before, stays)") if step.action is Action.LEAVE else ""
+        remark = "  " + _("(existed before; kept)") if step.action is Action.LEAVE else ""
         verb = padded(_(step.action.value), 9)
         say(f"  {words_of(step.action).sign} {verb}  {step.subject.type}  {step.subject.logical}{remark}")
     texts = ((words_of(action).counted, steps.count(action)) for action in Action)

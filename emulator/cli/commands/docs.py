@@ -38,7 +38,7 @@ def _search(arguments: Namespace, *, chinese: bool) -> int:
     query = " ".join(arguments.query)
     found = pages.search(query, chinese=chinese, limit=arguments.lines)
     if not found:
-        raise CommandFailed(_("no page has these words; localyun docs lists the pages"))
+        raise CommandFailed(_("no page contains these words; localyun docs lists all pages"))
     if wants_json(arguments):
         say_json([{"page": each.page, "heading": each.heading, "text": each.text} for each in found])
         return 0

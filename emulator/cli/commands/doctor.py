@@ -280,8 +280,8 @@ def _trust(trusting: Sequence[str], strangers: Sequence[str], state: Path) -> Fi
         "certificates",
         _("trusted by: {programs}; not by: {strangers}", programs="; ".join(trusting), strangers=by_others)
         if trusting
-        else _("this shell's programs do not trust the emulator's authority: {strangers}", strangers=by_others),
-        _("localyun exec makes its command trust it; configure other programs with {path}",
+        else _("programs of this shell do not trust the emulator's certificates: {strangers}", strangers=by_others),
+        _("localyun exec makes its command trust them; configure other programs with {path}",
           path=state / "ca" / "ca.pem"),
     )  # fmt: skip
 

@@ -17,7 +17,18 @@ from urllib.parse import quote
 from emulator.cli.client import Client, connect
 from emulator.cli.commands.flow import check_input, start_execution
 from emulator.cli.commands.server import link
-from emulator.cli.output import CallRefused, CommandFailed, WrongUsage, _, note, say, say_json, say_table, wants_json
+from emulator.cli.output import (
+    CallRefused,
+    CommandFailed,
+    WrongUsage,
+    _,
+    note,
+    say,
+    say_json,
+    say_table,
+    unreadable,
+    wants_json,
+)
 from emulator.config import Settings
 from emulator.lab.exploration import (
     Deviations,
@@ -205,7 +216,7 @@ def _mocks(file: str | None) -> list[dict[str, Any]]:
     try:
         content = json.loads(Path(file).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise WrongUsage(_("{file} cannot be read: {error}", file=file, error=error)) from error
+        raise WrongUsage(unreadable(file, error)) from error
     return content if isinstance(content, list) else [content]
 
 
@@ -223,7 +234,7 @@ def _tell(arguments: Namespace, search: Search, outcomes: list[dict[str, Any]], 
     found = _("1 outcome") if len(outcomes) == 1 else _("{number} outcomes", number=len(outcomes))
     say(_("{found}; schedules tried: {tried} of {known}", found=found, tried=search.tried, known=search.known))
     if search.tried == 1:
-        note(_("No effects could happen in another order; --faults tries faults as well."))
+        note(_("The effects have only one order; --faults also injects faults."))
     with suppress(CommandFailed):  # an emulator without a console
         if page and not arguments.no_link:
             say(_("The outcomes in the console (the link works once):") + f"\n  {link(client, page)[0]}")

@@ -57,7 +57,8 @@ def run(arguments: Namespace, settings: Settings) -> int:
     file = "main.tf" if arguments.format == "terraform" else arguments.format
     _make_room(folder, file, overwrite=arguments.overwrite)
     try:
-        resources = inventory(DeployClient(client.looking()), chosen(groups))
+        with client.kept_alive():
+            resources = inventory(DeployClient(client.looking()), chosen(groups))
     except Refused as error:
         raise CommandFailed(_("the emulator's state cannot be read: {error}", error=error)) from error
     tagged = terraform.TAGGED if arguments.format == "terraform" else frozenset[str]()
@@ -101,7 +102,7 @@ def _make_room(folder: Path, file: str, *, overwrite: bool) -> None:
         raise WrongUsage(_("{folder} is a file", folder=folder))
     there = [name for name in (file, _CODE) if os.path.lexists(folder / name)]  # a link would be written through
     if there and not overwrite:
-        text = _("{folder} already has {name}; name another folder, or overwrite it with --overwrite")
+        text = _("{folder} already contains {name}; choose another folder, or overwrite it with --overwrite")
         raise CommandFailed(text.format(folder=folder, name=there[0]))
     if (folder / _CODE).is_dir():
         shutil.rmtree(folder / _CODE)
@@ -161,16 +162,17 @@ def diff(arguments: Namespace, settings: Settings) -> int:
     """Show what differs between a file and what runs; the exit code is 4 when anything does."""
     path = file_of(arguments.file)
     client = connected(settings)
-    api = DeployClient(client.looking())
     keys = client.keys
     try:
-        root = whole(text_of(path), Findings())
-        name = name_of(arguments, path, project_name(root, path.parent))
-        record = api.record(name) or Record(name=name)
-        target = target_of(arguments, client, api, name)
-        blueprint = _compared(path, target, parameters_of(arguments.parameter))
-        blueprint, _missing = without_foreign_layers(api, blueprint, target)
-        found = compare(api, blueprint, record, keys.account_id, keys.region, others=arguments.all)
+        with client.kept_alive():
+            api = DeployClient(client.looking())
+            root = whole(text_of(path), Findings())
+            name = name_of(arguments, path, project_name(root, path.parent))
+            record = api.record(name) or Record(name=name)
+            target = target_of(arguments, client, api, name)
+            blueprint = _compared(path, target, parameters_of(arguments.parameter))
+            blueprint, _missing = without_foreign_layers(api, blueprint, target)
+            found = compare(api, blueprint, record, keys.account_id, keys.region, others=arguments.all)
     except FileProblems as error:
         raise CommandFailed(listed(path, error.problems)) from error
     except Refused as error:

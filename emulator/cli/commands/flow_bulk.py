@@ -23,6 +23,7 @@ from emulator.cli.output import (
     say,
     say_json,
     short,
+    unreadable,
     wants_json,
 )
 from emulator.config import Settings
@@ -43,7 +44,7 @@ def start_many(
     try:
         lines = Path(arguments.inputs).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandFailed(_("{file} cannot be read: {error}", file=arguments.inputs, error=error)) from error
+        raise CommandFailed(unreadable(arguments.inputs, error)) from error
     inputs = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
     for number, line in inputs:
         try:

@@ -88,7 +88,7 @@ def fork(arguments: Namespace, settings: Settings) -> int:
     if not execution:
         raise WrongUsage(_("name the execution as FLOW/EXECUTION"))
     if (arguments.before is None) == (arguments.event is None):
-        raise WrongUsage(_("give either --before or --event to say where the fork begins"))
+        raise WrongUsage(_("the fork needs either --before or --event"))
     client = connect(settings)
     account = client.keys.account_id
     body = {

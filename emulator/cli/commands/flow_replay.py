@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from emulator.cli.commands.graph import write
-from emulator.cli.output import DONE, FAILED, CommandFailed, WrongUsage, _, say, say_json, wants_json
+from emulator.cli.output import DONE, FAILED, CommandFailed, WrongUsage, _, say, say_json, unreadable, wants_json
 from emulator.cli.parameters import parameters_of
 from emulator.cli.tree_view import Style, render
 from emulator.config import Settings
@@ -115,10 +115,10 @@ def _history(file: str) -> "tuple[Any, list[Entered]]":
     try:
         text = Path(file).read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
-        text = _("there is no file {file}; an execution of the emulator is shown by: {command}")
+        text = _("file {file} does not exist; to show an execution of the emulator: {command}")
         raise UnreadableHistory(text.format(file=file, command=f"localyun flow history {file}")) from error
     except (OSError, UnicodeDecodeError) as error:
-        raise UnreadableHistory(_("{file} cannot be read: {error}", file=file, error=error)) from error
+        raise UnreadableHistory(unreadable(file, error)) from error
     try:
         document = read_pages(text)
         return document, read_history(document)
@@ -136,7 +136,7 @@ def _definition(arguments: Namespace, document: Any, account: str) -> "tuple[Sta
         try:
             text = Path(arguments.definition).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise CommandFailed(_("{file} cannot be read: {error}", file=arguments.definition, error=error)) from error
+            raise CommandFailed(unreadable(arguments.definition, error)) from error
         return standalone(text, parameters, account), arguments.definition
     found = definition_in(document)
     if found is not None:

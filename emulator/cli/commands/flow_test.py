@@ -9,7 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
-from emulator.cli.output import DONE, FAILED, WRONG_USAGE, CommandFailed, _, complain, say, say_json, wants_json
+from emulator.cli.output import (
+    DONE,
+    FAILED,
+    WRONG_USAGE,
+    CommandFailed,
+    _,
+    complain,
+    say,
+    say_json,
+    unreadable,
+    wants_json,
+)
 from emulator.cli.parameters import parameters_of
 from emulator.config import Settings
 from emulator.kernel.clock import SystemClock
@@ -277,7 +288,7 @@ def cases(arguments: Namespace, settings: Settings) -> int:
         try:
             program = load_program(path, parameters)
         except (OSError, UnicodeDecodeError) as error:
-            raise Unusable(_("{file} cannot be read: {error}", file=path, error=error)) from error
+            raise Unusable(unreadable(path, error)) from error
         except DefinitionError as error:
             raise Unusable(f"{path}:{error.line}:{error.column}: {error.message}") from error
     proposed, missing = propose(program, covered)

@@ -1,11 +1,54 @@
-"""``function``: what functions have besides their configuration."""
+"""``function``: the functions themselves, through the API the SDKs use, and their sessions."""
 
 from argparse import Namespace
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
 
-from emulator.cli.client import connect
-from emulator.cli.output import DONE, show_rows
+from emulator.cli.client import FC3_VERSION, FC_VERSION, Client, connect, say_what_is_elsewhere
+from emulator.cli.output import DONE, Fields, show_rows, show_table
 from emulator.config import Settings
 from emulator.wire.dates import iso_seconds
+
+_COLUMNS = {
+    "function": "function",
+    "runtime": "runtime",
+    "handler": "handler",
+    "memory MB": "memorySize",
+    "timeout s": "timeout",
+    "modified": "lastModifiedTime",
+}
+
+
+def list_functions(arguments: Namespace, settings: Settings) -> int:
+    """List functions: those of services as SERVICE/FUNCTION, those of Function Compute 3.0 by their names."""
+    client = connect(settings)
+    found = [row for row in _listed(client) if row["function"].startswith(arguments.prefix)]
+    code = show_table(arguments, _COLUMNS, found)
+    say_what_is_elsewhere(arguments, client, "functions")
+    return code
+
+
+def _listed(client: Client) -> Iterator[Fields]:
+    """Yield functions as their operation answers them, ``function`` being what commands call each."""
+    for service in _pages(client, f"/{FC_VERSION}/services", "services"):
+        name = service["serviceName"]
+        for row in _pages(client, f"/{FC_VERSION}/services/{quote(name, safe='')}/functions", "functions"):
+            yield {"function": f"{name}/{row['functionName']}", **row}
+    for row in _pages(client, f"/{FC3_VERSION}/functions", "functions"):
+        yield {"function": row["functionName"], **row}
+
+
+def _pages(client: Client, path: str, member: str) -> Iterator[dict[str, Any]]:
+    """Yield the members of every page of a list."""
+    token = ""
+    while True:
+        target = f"{path}?limit=100" + (f"&nextToken={quote(token, safe='')}" if token else "")
+        page = client.functions("GET", target, b"", {}).json()
+        yield from page.get(member) or []
+        token = str(page.get("nextToken") or "")
+        if not token:
+            return
 
 
 def sessions(arguments: Namespace, settings: Settings) -> int:

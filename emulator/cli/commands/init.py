@@ -37,7 +37,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     folder = Path(arguments.folder)
     files = project(arguments.template, fitted(folder.resolve().name or "project", PROJECT))
     if there := next((name for name in files if (folder / name).exists()), None):
-        text = _("{folder} already has {name}; nothing was written")
+        text = _("{folder} already contains {name}; nothing was written")
         raise CommandFailed(text.format(folder=folder, name=there))
     try:
         for name, content in files.items():

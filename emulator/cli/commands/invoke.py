@@ -23,6 +23,7 @@ from emulator.cli.output import (
     say_json,
     short,
     show_rows,
+    unreadable,
     wants_json,
 )
 from emulator.config import Settings
@@ -164,7 +165,7 @@ def read_event(name: str) -> bytes:
     try:
         return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
-        raise CommandFailed(_("{file} cannot be read: {reason}", file=name, reason=error.strerror)) from error
+        raise CommandFailed(unreadable(name, error)) from error
 
 
 def _content(body: bytes) -> Any:

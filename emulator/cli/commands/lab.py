@@ -26,6 +26,7 @@ from emulator.cli.output import (
     show_rows,
     show_table,
     tell,
+    unreadable,
     wants_json,
 )
 from emulator.config import Settings
@@ -110,7 +111,7 @@ def skip(arguments: Namespace, settings: Settings) -> int:
 def _note_jumps(begin: str, jumped: list[dict[str, Any]]) -> None:
     """Print what a skip has jumped over, apart from its result, the time."""
     if not jumped:
-        note(_("there was no event to jump to; the time is still {time}", time=begin))
+        note(_("there is no next event; the time is still {time}", time=begin))
         return
     note(_("moved from {time} past:", time=begin))
     for each in jumped[:_JUMPS_SHOWN]:
@@ -183,7 +184,7 @@ def _answers(arguments: Namespace) -> list[Any]:
         try:
             answers = json.loads(Path(arguments.answers).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise WrongUsage(_("{file} cannot be read: {error}", file=arguments.answers, error=error)) from error
+            raise WrongUsage(unreadable(arguments.answers, error)) from error
         return answers if isinstance(answers, list) else [answers]
     answers = [{"return": _value(text)} for text in arguments.returns or ()]
     if arguments.raises:
@@ -307,7 +308,7 @@ def export_checkpoint(arguments: Namespace, settings: Settings) -> int:
                 progress(_("{bytes} bytes", bytes=file.tell()))
         draft.replace(path)
     except OSError as error:
-        raise CommandFailed(_("{file} cannot be written: {error}", file=path, error=error)) from error
+        raise CommandFailed(_("{file} cannot be written: {reason}", file=path, reason=error.strerror)) from error
     finally:
         draft.unlink(missing_ok=True)
         if not arguments.name:
@@ -322,7 +323,7 @@ def import_checkpoint(arguments: Namespace, settings: Settings) -> int:
     try:
         done = _upload(client, Path(arguments.file), name)
     except OSError as error:
-        raise CommandFailed(_("{file} cannot be read: {error}", file=arguments.file, error=error)) from error
+        raise CommandFailed(unreadable(arguments.file, error)) from error
     if arguments.name:
         return tell(arguments, _("created checkpoint {name}", name=name), done)
     client.admin("POST", _checkpoint(name) + "/restore")

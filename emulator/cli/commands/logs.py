@@ -59,7 +59,7 @@ def _as_object(line: str, function: str) -> dict[str, str]:
 def _print_trace(arguments: Namespace, lines: list[dict[str, Any]]) -> int:
     """Print what came of a request: function output is led by the function, other lines are as in the server's log."""
     if not lines:
-        raise CommandFailed(_("the recent log has no lines of that request"))
+        raise CommandFailed(_("the recent log has no lines for this request"))
     for line in lines:
         if wants_json(arguments):
             say_json_line(line)

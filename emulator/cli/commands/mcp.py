@@ -29,7 +29,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     else:
         keys = keyfile.load(settings.config)
         if keys is None:
-            raise CommandFailed(_("there is no admin token before the first start: localyun start -d"))
+            raise CommandFailed(_("the admin token is created at the first start; run localyun start -d"))
         server.serve_http(project, arguments.http, keys.admin_token)
     return 0
 

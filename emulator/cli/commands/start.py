@@ -83,7 +83,7 @@ async def _serve(config: Config, *, as_json: bool) -> None:
         await emulator.start()
     try:
         # In a thread, because it waits for the disk: calls that have waited for the services come first.
-        await asyncio.to_thread(_announce, config, emulator.keys, emulator.status(), as_json)
+        await asyncio.to_thread(_announce, config, emulator.keys, await emulator.status(), as_json)
         await emulator.stopped.wait()
     finally:
         endpoint.remove(config.state)
@@ -128,7 +128,7 @@ def explain(error: BaseException, settings: Settings) -> str | None:
         case KeyFileDamaged():
             return str(error)
         case sqlite3.Error():
-            text = _("{file} cannot be used: {error}. Is the disk full, or the folder not writable?")
+            text = _("{file} cannot be used: {error}. Check that the disk is not full and that the folder is writable.")
             return text.format(file=state / "state.db", error=error)
         case OSError() if error.filename is None and error.errno not in _FULL:
             text = _(

@@ -16,6 +16,7 @@ from emulator.cli.output import (
     say_json,
     say_table,
     tell,
+    unreadable,
     wants_json,
 )
 from emulator.config import Settings
@@ -53,7 +54,7 @@ def _read(file: str) -> PriceList:
     try:
         return read_prices(Path(file).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise WrongUsage(_("{file} cannot be read: {error}", file=file, error=error)) from error
+        raise WrongUsage(unreadable(file, error)) from error
     except FileProblems as error:
         problems = "\n".join(f"{file}:{each.line}:{each.column}: {each.text}" for each in error.problems)
         raise CommandFailed(problems) from error

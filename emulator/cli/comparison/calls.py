@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 from emulator.auth import acs3, fc, mns, roa, rpc
 from emulator.auth.authenticator import scheme_of
 from emulator.cli.comparison.recordings import Exchange
-from emulator.gateway.router import choose
+from emulator.gateway.entrance import choose
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen

@@ -66,8 +66,12 @@ def read(text: str) -> list[Exchange]:
     try:
         entries = json.loads(text)["log"]["entries"]
         found = [_exchange(entry) for entry in entries]
-    except (ValueError, TypeError, LookupError, AttributeError) as error:
-        raise NoRecording(f"{type(error).__name__}: {error}") from error
+    except ValueError as error:
+        raise NoRecording(str(error)) from error
+    except KeyError as error:
+        raise NoRecording(f"{error} is missing") from error
+    except (TypeError, LookupError, AttributeError) as error:
+        raise NoRecording("it is JSON, but not of the form of a HAR file") from error
     return [each for each in found if each.status]
 
 

@@ -2,7 +2,7 @@
 
 from flask import Blueprint, render_template
 
-from emulator.console.view import PAGE, marker, paged, view
+from emulator.console.view import PAGE, marker, view
 
 blueprint = Blueprint("buckets", __name__, url_prefix="/buckets")
 
@@ -10,8 +10,8 @@ blueprint = Blueprint("buckets", __name__, url_prefix="/buckets")
 @blueprint.get("")
 def index() -> str:
     """List the buckets."""
-    rows, following = paged(view().call(view().objects.buckets, view().tenant))
-    return render_template("buckets.html", buckets=rows, following=following)
+    page = view().call(view().objects.buckets, view().tenant, marker(), PAGE)
+    return render_template("buckets.html", buckets=page.items, following=page.next_marker)
 
 
 @blueprint.get("/<name>")

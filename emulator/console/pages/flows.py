@@ -9,6 +9,7 @@ from werkzeug.wrappers import Response
 
 from emulator.console.activity import NONE, Activities
 from emulator.console.executions import EVENTS_SHOWN, Fold, Look, compared, graph, rows, with_restarts
+from emulator.console.forms import FormRefused
 from emulator.console.frames import frames
 from emulator.console.language import translated
 from emulator.console.lists import chosen, wanted
@@ -16,7 +17,6 @@ from emulator.console.pages.functions import memory_of, used_too_much
 from emulator.console.values import short
 from emulator.console.view import PAGE, Row, done, field, marker, nonempty, number, view, whole
 from emulator.drawing.model import build, steps_of
-from emulator.gateway.errors import GatewayError
 from emulator.kernel.paging import Page
 from emulator.lab.mocks import Recorded
 from emulator.services.workflow.engine.language import TIMER_NAMES, DefinitionError
@@ -129,7 +129,7 @@ def compare(name: str, execution: str) -> str:
 @blueprint.post("/<name>/executions/<execution>/stop")
 def stop(name: str, execution: str) -> Response:
     """Stop an execution."""
-    view().call(view().workflow.executions.stop, view().tenant, name, execution, "", "stopped by hand")
+    view().call(view().workflow.executions.stop, view().tenant, name, execution, "", "stopped in the console")
     return done("flows.execution", name=name, execution=execution)
 
 
@@ -198,7 +198,7 @@ def _path(flow: str, execution: str) -> str:
 
 
 def _object(name: str) -> Row | None:
-    """Return the JSON object of a field, None when it is left empty. Raises: GatewayError."""
+    """Return the JSON object of a field, None when it is left empty. Raises: FormRefused."""
     text = field(name)
     try:
         value = large_json.loads(text.encode("utf-8", "replace")) if text else None
@@ -206,7 +206,7 @@ def _object(name: str) -> Row | None:
         value = text
     if value is None or isinstance(value, dict):
         return value
-    raise GatewayError("InvalidArgument", f"{name} must be a JSON object")
+    raise FormRefused("{name} must be a JSON object", name=name)
 
 
 def executions_of(flow: str, limit: int, start: str, criteria: ExecutionFilter = _ANY) -> Page[ExecutionRecord]:

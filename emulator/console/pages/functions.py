@@ -11,6 +11,7 @@ from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
 from emulator.console.activity import NONE, Activity
+from emulator.console.life import failure_of
 from emulator.console.lists import chosen, wanted
 from emulator.console.view import PAGE, Row, done, field, held, hold, view
 from emulator.kernel.errors import ServiceError
@@ -148,6 +149,12 @@ def memory_of(service: str, name: str) -> int:
     return found.config.memory_mb
 
 
+def failure(call: Recorded) -> str:
+    """Return why a call has failed, see `failure_of`."""
+    limit_mb = memory_of(call.service, call.function)
+    return failure_of(call, used_too_much(call.answer.decode("utf-8", "replace"), limit_mb), limit_mb)
+
+
 def _described(function: Function) -> Row:
     """Return the first page of triggers, an event of each, versions and aliases."""
     admin, store, tenant = view().function_admin, view().functions.store, view().tenant
@@ -190,12 +197,16 @@ def _aliases(function: Function) -> list[Row]:
         {
             "alias": each.name,
             "shares": [
-                (each.version_id, round(100 * (1 - sum(each.weights.values())), 1)),
-                *((version, round(100 * weight, 1)) for version, weight in each.weights.items()),
+                (each.version_id, _percent(1 - sum(each.weights.values()))),
+                *((version, _percent(weight)) for version, weight in each.weights.items()),
             ],
         }
         for each in aliases[:PAGE]
     ]
+
+
+def _percent(share: float) -> str:
+    return f"{round(100 * share, 1):g}"
 
 
 def _plot(calls: list[Recorded]) -> Row:

@@ -10,6 +10,7 @@ from flask import Blueprint, abort, g, render_template, request
 from werkzeug.wrappers import Response
 
 from emulator.console.executions import EVENTS_SHOWN, Fold, Look, graph, rows, with_restarts
+from emulator.console.forms import FormRefused
 from emulator.console.frames import frames
 from emulator.console.language import catalogue
 from emulator.console.view import Row, done, field, held, hold, number
@@ -50,7 +51,7 @@ def read() -> Response:
     except (NoHistory, DefinitionError) as error:
         raise GatewayError("InvalidArgument", str(error)) from error
     if len(events) > MOST_EVENTS:
-        raise GatewayError("InvalidArgument", f"a history has at most {MOST_EVENTS} events")
+        raise FormRefused("A history has at most {number} events.", number=MOST_EVENTS)
     return done(
         "histories.show", key=hold({"events": [event_of(each) for each in events], "definition": definition.text})
     )

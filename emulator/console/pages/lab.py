@@ -6,8 +6,8 @@ from urllib.parse import quote
 from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
+from emulator.console.forms import FormRefused
 from emulator.console.view import done, field, nonempty, paged, view, whole
-from emulator.gateway.errors import GatewayError
 from emulator.lab.faults import FUNCTION_FAULTS, ORIGINS, SERVICES
 from emulator.wire import large_json
 from emulator.wire.answers import Then
@@ -65,7 +65,7 @@ def add_mock() -> Response:
         value = large_json.loads(text.encode("utf-8", "replace")) if text else None
     except (ValueError, RecursionError) as error:
         if text.startswith(("{", "[", '"')) and not field("error"):
-            raise GatewayError("InvalidArgument", f"the answer is not JSON: {error}") from None
+            raise FormRefused("{name} is not JSON: {error}", name="answer", error=error) from None
         value = text
     answer = {"error": {"errorType": field("error"), "errorMessage": text}} if field("error") else {"return": value}
     answers = [answer | nonempty(delay=field("delay"))]

@@ -10,7 +10,7 @@ from flask import Blueprint, render_template, request
 
 from emulator.console import life
 from emulator.console.life import Reason
-from emulator.console.pages.functions import memory_of, used_too_much
+from emulator.console.pages.functions import failure
 from emulator.console.pages.requests import CAUSES
 from emulator.console.view import Row, view
 from emulator.kernel.errors import ServiceError
@@ -60,7 +60,7 @@ def show(id: str) -> str:
         id=id,
         place=places.get(id),
         reasons=reasons,
-        stations=life.stations(*found, effects, present.calls) + life.coming(reasons),
+        stations=life.stations(*found, effects, present.calls, failure) + life.coming(reasons),
         body=present.body(id, places.get(id)),
         now=view().now(),
         concerns=_concerns(places.values(), found[1]),
@@ -125,9 +125,7 @@ def _listed(present: "_Present", effects: Sequence[Effect], text: str) -> Iterat
 
 def _refused() -> list[Row]:
     """Return the latest requests of the message service that were refused: they became no message."""
-    refused = view().journal.latest(
-        "emulator.access", lambda said: said.get("service") == "mns" and said.get("status") == 403
-    )
+    refused = view().journal.latest("emulator.access", lambda said: said.get("service") == "mns" and "refused" in said)
     return [
         {"time": each["time"], "operation": each["operation"], "request": each["request"], "sentence": _cause(each)}
         for each in view().call(lambda: list(islice(refused, _REFUSED)))
@@ -263,8 +261,7 @@ class _Present:
                 yield Reason(what=what, kind="function", name=each["name"], id=each["id"])
                 continue
             call = attempts[-1]
-            used = used_too_much(call.answer.decode("utf-8", "replace"), memory_of(call.service, call.function))
-            yield life.of_call(call, used, self._next_call(call.name) if call.error_type else None)
+            yield life.of_call(call, failure(call), self._next_call(call.name) if call.error_type else None)
         if not calls:
             yield otherwise or Reason(what="under way")
 

@@ -8,10 +8,9 @@ from werkzeug.wrappers import Response
 
 from emulator.console import making
 from emulator.console.apis import OwnApis
-from emulator.console.forms import controls, read
+from emulator.console.forms import FormRefused, controls, read
 from emulator.console.making import KINDS, Kind
-from emulator.console.view import Row, done, field, view, whole
-from emulator.gateway.errors import GatewayError
+from emulator.console.view import PAGE, Row, done, field, marker, view, whole
 
 blueprint = Blueprint("making", __name__)
 
@@ -41,7 +40,7 @@ def make(kind: str) -> Response:
     named = tuple(field(f"name-{name}") for name in row.names[len(owner) :]) if len(owner) < len(row.names) else ()
     identity = (*owner, *(named or (field(f"name-{row.names[-1]}"),)))
     if not all(identity):
-        raise GatewayError("InvalidArgument", f"the {kind} needs a name")
+        raise FormRefused("The name is missing.")
     properties = read(row.shape_of(identity), row.form, request.form)
     making.make(row, identity, properties | _shares(kind), OwnApis(view()), _package(kind, properties))
     return _shown(kind, identity)
@@ -94,7 +93,7 @@ def put_object(bucket: str) -> Response:
     content: bytes = chosen.read() if chosen is not None else b""
     name = field("key") or (chosen.filename or "" if chosen is not None else "")
     if not name:
-        raise GatewayError("InvalidArgument", "the object needs a name")
+        raise FormRefused("The name is missing.")
     content = content or request.form.get("text", "").encode("utf-8", "replace")
     OwnApis(view()).objects("PUT", f"/{bucket}/{quote(name)}", content)
     return done("buckets.show", name=bucket)
@@ -110,8 +109,11 @@ def delete_object(bucket: str) -> Response:
 @blueprint.get("/roles")
 def roles() -> str:
     """List the roles."""
-    answer = OwnApis(view()).rpc("2015-05-01", "ListRoles", {"MaxItems": "1000"})
-    return render_template("roles.html", roles=(answer.get("Roles") or {}).get("Role") or [])
+    asked = {"MaxItems": str(PAGE), **({"Marker": marker()} if marker() else {})}
+    answer = OwnApis(view()).rpc("2015-05-01", "ListRoles", asked)
+    return render_template(
+        "roles.html", roles=(answer.get("Roles") or {}).get("Role") or [], following=answer.get("Marker")
+    )
 
 
 def _kind(name: str) -> Kind:

@@ -8,13 +8,14 @@ from typing import Any
 from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
-from emulator.console.needs import needs, runs
+from emulator.console.forms import FormRefused
+from emulator.console.needs import QUIET, needs, runs
+from emulator.console.pages.functions import failure
 from emulator.console.pages.requests import requests_with
 from emulator.console.searching import found
 from emulator.console.view import Row, back, done, view
 from emulator.kernel.clock import Millis
 from emulator.kernel.errors import ServiceError
-from emulator.lab.errors import LabError
 from emulator.samples import TUTORIALS
 from emulator.wire.dates import parse_duration
 
@@ -50,7 +51,7 @@ def change() -> Response:
         try:
             span_ms = parse_duration(form["advance"].strip())
         except ValueError:
-            raise LabError("InvalidParameter", reason="a duration is written like 90s, 1h30m or 2d") from None
+            raise FormRefused("Write a duration like 90s, 1h30m or 2d.") from None
         view().call(time.advance, span_ms)
     elif "next" in form:
         view().call(time.next)
@@ -72,7 +73,7 @@ def overview() -> str:
     return render_template(
         "overview.html",
         tutorials=TUTORIALS,
-        needs=lambda: view().call(needs, view().journal)[:_NEEDS],
+        needs=_needs,
         problems=lambda: view().call(view().function_admin.problems),
         tokens=lambda: view().call(_tokens),
         latest=_latest,
@@ -80,6 +81,16 @@ def overview() -> str:
         counts=view().counts,
         about=view().about,
     )
+
+
+def _needs() -> list[Row]:
+    """Return what needs somebody, of functions with what the latest call has failed with."""
+    rows = view().call(needs, view().journal)[:_NEEDS]
+    calls = {each.request_id: each for each in view().call(list, view().bench.calls) if each.error_type}
+    for row in rows:
+        if row["kind"] == "function" and row["request"] in calls:
+            row["detail"] = failure(calls[row["request"]])
+    return rows
 
 
 def _tokens() -> list[tuple[str, str, str, str]]:
@@ -95,9 +106,9 @@ def _tokens() -> list[tuple[str, str, str, str]]:
 
 
 def _latest() -> list[Row]:
-    """Return the latest requests."""
+    """Return the latest requests of programs."""
     journal = view().journal
-    latest, _ = view().call(lambda: runs(islice(requests_with(journal, ""), _LATEST)))
+    latest, _ = view().call(lambda: runs(islice(requests_with(journal, "", QUIET), _LATEST)))
     return latest[:_SHOWN]
 
 

@@ -22,20 +22,20 @@ blueprint = Blueprint("requests", __name__, url_prefix="/requests")
 
 CAUSES = {
     "clock": "The clock of the client is wrong, or the signed address is too old.",
-    "secret": "The secret is another one, or something was changed that could not be guessed.",
-    "secret-blank": "The secret of the client has a blank, a quote or a line break too many.",
-    "key": "The access key is not one of this installation, or it is switched off.",
+    "secret": "The client signed with another secret, or the request was changed in an unknown way after signing.",
+    "secret-blank": "The client's secret has an extra blank, quote or line break.",
+    "key": "The access key does not belong to this installation, or is disabled.",
     "token": "The security token is missing, has expired, or belongs to another key.",
     "nonce": "This signed request was received before: it was sent again without a new signature.",
-    "path": "The path was signed in another form: encoded or decoded on the way.",
-    "query": "The query was signed in another form: encoded or decoded on the way.",
+    "path": "The path was signed in another form: it was encoded or decoded on the way.",
+    "query": "The query was signed in another form: it was encoded or decoded on the way.",
     "host": "Another host name was signed: a proxy has changed the Host header, or the client signs the real address.",
     "header": "A header was added, removed or changed after signing, as proxies and libraries do.",
-    "method": "Another method was signed.",
-    "body": "The body is not the one that the signature speaks of: something on the way has changed it.",
-    "incomplete": "Something of the signature is missing or cannot be read.",
-    "account": "The key belongs to another account than the host name.",
-    "repeated": "A parameter comes twice with different values.",
+    "method": "Another HTTP method was signed.",
+    "body": "The body was changed after signing.",
+    "incomplete": "Part of the signature is missing or unreadable.",
+    "account": "The access key belongs to another account than the host name.",
+    "repeated": "A parameter occurs twice with different values.",
 }
 """The usual cause of each thing that is found (`emulator.auth.diagnosis.Cause`), a sentence each."""
 
@@ -87,10 +87,10 @@ def compare(id: str) -> Response:
     return done("requests.show", id=id, compared=hold({"client": own}))
 
 
-def requests_with(journal: Journal, text: str) -> Iterator[Row]:
-    """Yield the latest requests of clients that have *text* in them, newest first."""
+def requests_with(journal: Journal, text: str, quiet: Container[str] = OWN) -> Iterator[Row]:
+    """Yield the latest requests that have *text* in them, newest first, but those of the services *quiet*."""
     failed = failed_calls(journal)
-    for line in journal.latest("emulator.access", lambda said: said.get("service") not in OWN):
+    for line in journal.latest("emulator.access", lambda said: said.get("service") not in quiet):
         if text.lower() in json.dumps(line, default=str).lower():
             yield request_row(line, failed)
 

@@ -168,7 +168,7 @@ class Checkpoints:
         """Return the function that writes the tables as they are now."""
         self._database.commit()
         path = self._database.path
-        sizes = self._database.sizes()
+        sizes = self._database.file.sizes()
         if path is not None and sizes.pages * sizes.page_bytes > _COPIED_AT_ONCE:
             source = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             source.execute("BEGIN")

@@ -30,11 +30,14 @@ from emulator.services.fc.runtime.model import RuntimeFailure
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.fc.triggers.model import Trigger
+from emulator.wire import json_list
 from emulator.wire.operation import ANYONE, operation
 from emulator.wire.request import OperationRequest
 from emulator.wire.schema.kinds import BINARY, COUNT, FLAG, Whole, argument
 
 _LAST_PORT = 65_535
+_AT_ONCE = 100
+"""So many triggers are read in a turn of the loop."""
 _REGION = argument("region", about="The region; empty for the installation's.", default="")
 
 
@@ -117,13 +120,19 @@ class FunctionAdmin:
         """Return what is wrong with files of the functions folder, each with its place."""
         return self._functions.problems
 
-    def triggers(self, skipped: int = 0, limit: int = -1) -> list[dict[str, Any]]:
+    def triggers(self, skipped: int, limit: int) -> list[dict[str, Any]]:
         """Return triggers by function and name: ``function``, ``trigger``, ``type``, ``qualifier``, ``enabled`` ...
 
-        Those after the first *skipped*, up to *limit*; -1: all. ``waitsFor`` is why one does not work yet, empty when
-        it does.
+        Up to *limit* after the first *skipped*. ``waitsFor`` is why one does not work yet, empty when it does.
         """
         return [self._shown(each) for each in self._functions.sources.store.of_tenant(self._tenant, skipped, limit)]
+
+    def every_trigger(self) -> Iterator[list[dict[str, Any]]]:
+        """Yield all triggers, as `triggers` does, some at a time; others may write in between."""
+        last = "", "", ""
+        while rows := self._functions.sources.store.after(self._tenant, last, _AT_ONCE):
+            yield [self._shown(each) for each in rows]
+            last = rows[-1].service, rows[-1].function, rows[-1].name
 
     def triggers_of(self, service: str, function: str, limit: int) -> list[tuple[dict[str, Any], bytes]]:
         """Return up to *limit* triggers of a function, as `triggers` does, each with the event it would give now."""
@@ -339,10 +348,11 @@ def logs(admin: FunctionAdmin, call: OperationRequest) -> Response:
 
 
 @operation("triggers", "GET /triggers", _REGION)
-def triggers(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any]:
+def triggers(admin: FunctionAdmin, call: OperationRequest) -> Response:
     """The triggers of all functions, and settings in the functions folder that are ignored."""
     there, _ = _there(admin, call)
-    return {"triggers": there.triggers(), "problems": admin.problems()}
+    body = json_list.pieces("triggers", there.every_trigger(), {"problems": admin.problems()})
+    return Response(200, body, [("Content-Type", "application/json")])
 
 
 @operation(

@@ -319,7 +319,7 @@ def value_at(request: Request, place: str, name: str) -> str | None:
         case "cookie":
             return _cookie(request, name)
         case _:
-            raise ValueError(f"{place!r} is no place in a request")
+            raise ValueError(f"{place!r} is not a place in a request")
 
 
 def _cookie(request: Request, name: str) -> str | None:

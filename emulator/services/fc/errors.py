@@ -138,7 +138,7 @@ ERRORS: dict[str, ErrorRow] = {
     # The concurrency limit is reached
     "ResourceExhausted": ErrorRow(429, "the concurrency limit of the function is reached"),
     # There is none left of a thing that the service hands out. Source: code assumed
-    "OutOfStock": ErrorRow(429, "there is no {wanted} available", "ResourceExhausted"),
+    "OutOfStock": ErrorRow(429, "no {wanted} is available", "ResourceExhausted"),
     # The caller went away before the answer
     "ClientClosedRequest": ErrorRow(499, "the client closed the request"),
     # A fault of the service itself

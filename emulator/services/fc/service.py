@@ -109,6 +109,7 @@ class FunctionCompute:
         self.sources = EventSources(platform, trigger_store, resolver, invoker, self._enqueue_for_trigger, endpoint)
 
         self._loader = Loader(store, ids, self.retire, self.tenant)
+        database.on_rollback(self._loader.forget)
         self.follower: Follower | None = None
         self._shown_names: set[str] = set()
 
@@ -165,6 +166,7 @@ class FunctionCompute:
         self.layer_store.clear()
         self.store.clear()
         self._keys.forget()
+        self._loader.forget()
         self._take(self._loader.snapshot)
         self.retire(family(*key) for key in known)
         await self.forget()
@@ -190,6 +192,7 @@ class FunctionCompute:
         self._keys.forget()
         self.sources.forget_names(self._shown_names - set(self.sources.host_names()))
         await asyncio.sleep(0)  # whoever is served while all this stands still
+        self._loader.forget()
         self._take(self._loader.snapshot)
         await asyncio.sleep(0)
         await self._go_on()
@@ -199,11 +202,11 @@ class FunctionCompute:
 
         Raises: FunctionNotFound.
         """
-        keys = [key for key in self.store.keys() if key[:3] == (self.tenant, service, function)]  # noqa: SIM118 - a store
-        if not keys:
+        versions = self.store.versions_of(self.tenant, service, function)
+        if not versions:
             raise function_not_found(function, service)
         ended = self.async_queue.stop_all(self.tenant, service, function)
-        self.retire(family(*key) for key in keys)
+        self.retire(family(self.tenant, service, function, version) for version in versions)
         return ended
 
     @property
@@ -224,9 +227,10 @@ class FunctionCompute:
     def _take(self, snapshot: Snapshot) -> None:
         self.resolver.unusable = dict(snapshot.unusable)
         now = self._clock.now()
-        loaded = self._loader.apply(snapshot, now)
+        applied = self._loader.apply(snapshot, now, self.sources.triggers.unsettled)
+        heads = [function for function in applied.functions if not function.version]
         places = {(file.service, file.name): file.places for file in snapshot.functions if not file.version}
-        self.sources.follow_folder(self.tenant, loaded, places, now)
+        self.sources.triggers.follow_folder(self.tenant, heads, applied.scopes, places, now)
 
     @property
     def problems(self) -> list[str]:

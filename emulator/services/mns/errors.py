@@ -13,7 +13,7 @@ ERRORS: dict[str, ErrorRow] = {
     # Something went wrong inside the emulator. The spelling is the service's.
     "InternalError": ErrorRow(500, "Interal error."),
     # An operation this version of the emulator does not serve. Field: ``operation``. Source: assumed.
-    "ActionNotSupported": ErrorRow(400, "This version of the emulator does not serve {operation} yet."),
+    "ActionNotSupported": ErrorRow(400, "This emulator does not support {operation}."),
     # Nobody signed the request.
     "MissingAuthorizationHeader": ErrorRow(400, "Authorization header is required."),
     # The Authorization header is not of a form this service knows.

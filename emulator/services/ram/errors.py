@@ -52,7 +52,7 @@ ERRORS: Mapping[str, ErrorRow] = {
     # accounts of this installation: ours, answered by the admin API
     "InvalidAccountId": ErrorRow(400, "An account's id has 1 to {most} digits."),
     "AccountAlreadyExists": ErrorRow(409, "The account {account} is this installation's own."),
-    "TooManyAccounts": ErrorRow(409, "There are {most} accounts, as many as can be."),
+    "TooManyAccounts": ErrorRow(409, "The limit of {most} accounts is reached."),
 }
 
 _COUNTED: Final = {"User": "users", "Group": "groups", "Role": "roles", "Policy": "policy"}

@@ -158,20 +158,20 @@ def delete_user(access: AccessManagement, call: OperationRequest) -> Reply:
 @operation("GetLoginProfile")
 @operation("DeleteLoginProfile")
 def no_login_profile(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Return an error: the user has no password for the console; nobody has one here.
+    """Return an error: no user has a console password.
 
-    Raises: RamError: EntityNotExist.User, EntityNotExist.User.LoginProfile.
-    Source: RAM API reference, DeleteLoginProfile; Terraform's provider asks before it deletes a user.
+    Raises: RamError: EntityNotExist.User, EntityNotExist.User.LoginProfile. Source: RAM API reference,
+    DeleteLoginProfile; terraform-provider-alicloud.
     """
     raise RamError("EntityNotExist.User.LoginProfile", name=_named(access, call, User).name)
 
 
 @operation("UnbindMFADevice")
 def no_device(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Return an error: the user has no device for a second factor; nobody has one here.
+    """Return an error: no user has an MFA device.
 
-    Raises: RamError: EntityNotExist.User, EntityNotExist.User.MFADevice.
-    Source: RAM API reference, UnbindMFADevice; Terraform's provider asks before it deletes a user.
+    Raises: RamError: EntityNotExist.User, EntityNotExist.User.MFADevice. Source: RAM API reference, UnbindMFADevice;
+    terraform-provider-alicloud.
     """
     raise RamError("EntityNotExist.User.MFADevice", name=_named(access, call, User).name)
 

@@ -1,12 +1,16 @@
-"""The blocking client: bodies by length, in chunks and up to the end; answers that break off."""
+"""The blocking client: bodies by length, in chunks and up to the end; answers that break off; kept connections."""
 
+import select
 import socket
 from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
 from threading import Thread
 
 import pytest
 
-from emulator.cli.connection import BrokenAnswer, Transaction
+from emulator.cli.connection import BrokenAnswer, Connection, Transaction
+from emulator.cli.endpoint import Endpoint
 
 
 @pytest.fixture
@@ -80,3 +84,70 @@ def test_an_answer_that_breaks_off_is_no_answer(listener: socket.socket, answer:
     """What is cut short or no HTTP is reported, not returned."""
     with pytest.raises(BrokenAnswer):
         ask(listener, answer)
+
+
+@contextmanager
+def serving(listener: socket.socket, *answers: list[bytes]) -> Iterator[None]:
+    """Accept as many connections as there are *answers*: over each, the texts of its list are sent in turn."""
+
+    def serve() -> None:
+        for texts in answers:
+            connection, _ = listener.accept()
+            with connection:
+                for text in texts:
+                    connection.recv(65536)
+                    connection.sendall(text)
+
+    server = Thread(target=serve)
+    server.start()
+    try:
+        yield
+    finally:
+        server.join()
+
+
+def client_of(listener: socket.socket) -> Connection:
+    """Return a client of what listens."""
+    return Connection(Endpoint(http=f"http://127.0.0.1:{listener.getsockname()[1]}", source="test"), None, "none")
+
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+def test_kept_connections_are_used_again_by_the_client_and_its_copies(listener: socket.socket) -> None:
+    """Three calls take one connection; a call within one whose answer is not read yet takes another."""
+    with serving(listener, [OK, OK, OK], [OK]):
+        client = client_of(listener)
+        with client.kept_alive():
+            other = copy(client)
+            assert [each.send("GET", "/", {}).body for each in (client, other)] == [b"ok", b"ok"]
+            with client.transaction("GET", "/", {}, b"", 10) as transaction:
+                assert other.send("GET", "/", {}).body == b"ok"
+                assert b"".join(transaction.pieces()) == b"ok"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [OK, OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"), b"HTTP/1.1 200 OK\r\n\r\nok"],
+    ids=["closed without a word", "closed as announced", "closed as the end of the body"],
+)
+def test_a_connection_that_the_server_has_closed_is_not_used_again(listener: socket.socket, answer: bytes) -> None:
+    """The next call opens another."""
+    with serving(listener, [answer], [OK]):
+        client = client_of(listener)
+        with client.kept_alive():
+            assert client.send("GET", "/", {}).body == b"ok"
+            select.select([kept], [], [], 10) if (kept := next(iter(client._kept or ()), None)) else None
+            assert client.send("GET", "/", {}).body == b"ok"
+
+
+def test_connections_are_kept_within_the_block_alone(listener: socket.socket) -> None:
+    """Nothing is left open behind it, and calls outside say that they close."""
+    with serving(listener, [OK], [OK]):
+        client = client_of(listener)
+        with client.kept_alive():
+            client.send("GET", "/", {})
+            (kept,) = client._kept or ()
+        client.send("GET", "/", {})
+
+    assert kept.fileno() == -1

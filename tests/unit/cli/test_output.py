@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from emulator.cli.output import complain, note, say, say_beside, say_pairs, say_table, short
+from emulator.cli.output import complain, note, say, say_beside, say_pairs, say_table, short, unreadable
 
 
 def on_a_terminal(monkeypatch, columns):
@@ -125,3 +125,18 @@ def test_a_terminal_obeys_no_name(monkeypatch, capsys, name):
     complain(name)
 
     assert capsys.readouterr() == (f"{name}\n{NAMES[name]}\n", f"{NAMES[name]}\nlocalyun: {NAMES[name]}\n")
+
+
+def test_file_that_cannot_be_read_is_reported_with_the_reason_alone(tmp_path):
+    """Neither the number of the error nor the file a second time."""
+    missing, binary = tmp_path / "missing.yml", tmp_path / "binary.yml"
+    binary.write_bytes(b"\xff")
+
+    reports = []
+    for path in (missing, binary):
+        with pytest.raises((OSError, UnicodeDecodeError)) as raised:
+            path.read_text(encoding="utf-8")
+        reports.append(unreadable(path.name, raised.value))
+
+    assert reports[0] == "missing.yml cannot be read: No such file or directory"
+    assert reports[1].startswith("binary.yml cannot be read: 'utf-8' codec can't decode byte 0xff")

@@ -1,5 +1,6 @@
 """The grammar: every command names a function that exists, and wrong usage is told apart."""
 
+import re
 import textwrap
 from importlib import import_module
 
@@ -31,7 +32,18 @@ def test_every_command_is_there():
     assert names == {
         *("init", "start", "stop", "status", "list", "reset", "env", "config", "completion", "version"),
         *("logs", "invoke", "exec", "console", "deploy", "deployments", "export", "diff", "doctor", "support"),
-        *("clock", "settle", "skip", "trace", "explore", "function sessions", "usage", "compare", "record"),
+        *(
+            "clock",
+            "settle",
+            "skip",
+            "trace",
+            "explore",
+            "function list",
+            "function sessions",
+            "usage",
+            "compare",
+            "record",
+        ),
         *(f"fault {action}" for action in ("add", "list", "remove")),
         *(f"mock {action}" for action in ("add", "list", "calls", "remove")),
         *(f"sink {action}" for action in ("add", "list", "show", "remove")),
@@ -158,6 +170,20 @@ def test_help_is_as_wide_as_the_terminal_says(monkeypatch):
     assert 55 < max(map(len, lines)) <= 65
 
 
+@pytest.mark.parametrize("group", ["", "flow", "queue", "topic"])
+def test_commands_and_their_summaries_are_in_columns(group):
+    """No name is so long that its summary needs a line of its own, and no line ends in blanks."""
+    parser = inner(build())[group] if group else build()
+    names = "|".join(inner(parser))
+
+    lines = parser.format_help().splitlines()
+    columns = {found.end() for line in lines if (found := re.match(rf"    (?:{names}) +(?=\S)", line))}
+
+    assert len(columns) == 1
+    assert sum(re.match(rf"    (?:{names})\b", line) is not None for line in lines) == len(inner(parser))
+    assert [line for line in lines if line != line.rstrip()] == []
+
+
 @pytest.mark.parametrize("width", [11, 24, 40, 65])
 @pytest.mark.parametrize(
     "text",
@@ -176,10 +202,10 @@ def test_lines_of_help_are_those_of_textwrap(text, width):
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (["quue"], "there is no 'quue'; did you mean queue?"),
-        (["--state", "queue", "flwo"], "there is no 'flwo'; did you mean flow?"),
-        (["--json", "queue", "snd"], "there is no 'snd'; did you mean send?"),
-        (["queue", "frobnicate"], "there is no 'frobnicate'; localyun queue --help lists the commands\n"),
+        (["quue"], "unknown command 'quue'; did you mean queue?"),
+        (["--state", "queue", "flwo"], "unknown command 'flwo'; did you mean flow?"),
+        (["--json", "queue", "snd"], "unknown command 'snd'; did you mean send?"),
+        (["queue", "frobnicate"], "unknown command 'frobnicate'; localyun queue --help lists the commands\n"),
         (["--state"], "expected one argument"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

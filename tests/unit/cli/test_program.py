@@ -92,6 +92,17 @@ def test_invoke_prints_what_the_function_returns(program, functions):
     assert program.run("invoke", "alone", "--event-file", "-").stdout == "<>\n"
 
 
+def test_functions_are_listed_with_their_configuration(program, functions):
+    """Those of services first, each as other commands name it; all pages of them."""
+    listed = json.loads(program.run("function", "list", "--json").stdout)
+    table = program.run("function", "list", "--prefix", "shop/").stdout.splitlines()
+
+    assert [each["function"] for each in listed] == ["shop/order", "alone"]
+    assert [each["functionName"] for each in listed] == ["order", "alone"]
+    assert [line.split()[:2] for line in table] == [["function", "runtime"], ["shop/order", listed[0]["runtime"]]]
+    assert program.run("function", "list", "--prefix", "none").stderr.strip() == "Nothing found."
+
+
 def test_invoke_tells_a_failed_function_from_a_refused_call(program, functions):
     """The function's own answer stays on standard output; both end with 1."""
     failed = program.run("invoke", "alone", "--event", "fail")

@@ -246,7 +246,7 @@ def test_skip_prints_the_time_and_says_what_it_jumped_over(program):
     assert over.split() == [skipped.stdout.strip(), "+10m", "end", "of", "a", "wait", "nap/first"]
     assert [(each["what"], each["in_ms"]) for each in told["jumped"]] == [("end of a wait", 600_000)]
     assert told["from"] == skipped.stdout.strip()
-    assert "there was no event to jump to" in quiet.stderr
+    assert "there is no next event" in quiet.stderr
 
 
 def test_a_list_of_nothing_says_so_beside_its_headings(program):

@@ -1,7 +1,10 @@
 """What needs somebody, from lines of the log."""
 
+import pytest
+
 from emulator.console.needs import grouped, is_poll, runs
 
+_SIGNATURE = "the signature was refused"
 FAILED = {"flow": "pay", "execution": "one", "status": "Failed"}
 
 
@@ -13,7 +16,7 @@ def test_failures_of_a_resource_are_one_row_with_the_latest_first():
 
     assert [(each["what"], each["name"], each["count"], each["at"]) for each in rows] == [
         ("the execution failed", "pay", 2, 3),
-        ("the function raised", "hello", 1, 2),
+        ("the function failed", "hello", 1, 2),
     ]
     assert rows[0]["execution"] == "pay/two"
 
@@ -70,3 +73,25 @@ def test_a_page_of_requests_says_where_the_next_begins():
 
     assert [each["operation"] for each in rows] == ["GetA", "GetB"]
     assert rest == 3
+
+
+@pytest.mark.parametrize(
+    ("fields", "what"),
+    [
+        ({"service": "mns", "status": 403, "error": "AccessDenied", "refused": "MISSING_TOKEN"}, _SIGNATURE),
+        (
+            {"service": "fnf", "status": 400, "error": "SignatureDoesNotMatch", "refused": "SIGNATURE_DIFFERS"},
+            _SIGNATURE,
+        ),
+        ({"service": "fnf", "status": 403, "error": "AccessDenied"}, "access was denied"),
+        ({"service": "oss", "status": 503, "error": "InternalError"}, "the service failed"),
+        ({"service": "fc", "status": 403}, ""),
+        ({"service": "fnf", "status": 404, "error": "FlowNotExists"}, ""),
+    ],
+    ids=["no token", "another secret", "no right", "a fault", "answer of a function", "not there"],
+)
+def test_a_refused_signature_is_told_from_a_missing_right(fields, what):
+    """By what authentication has found, not by the status: services differ in theirs."""
+    rows = grouped([(1, {"operation": "StartExecution", **fields})])
+
+    assert [each["what"] for each in rows] == ([what] if what else [])

@@ -119,7 +119,7 @@ async def test_arguments_come_from_body_or_query():
         ('{"text": "", "number": 11}', "number must be a number up to 10"),
         ('{"text": "", "flag": "x"}', "flag must be true or false"),
         ('{"text": "", "content": "?"}', "content is not valid base64"),
-        ('{"text": "\\ud800"}', "text is no text: it holds half of a surrogate pair"),
+        ('{"text": "\\ud800"}', "text is not valid text: it contains half of a surrogate pair"),
     ],
 )
 async def test_bad_bodies_are_refused(document: str, message: str):
@@ -138,7 +138,7 @@ async def test_bad_numbers_in_a_query_are_refused():
         (f'{{"part": 1{"0" * 400}}}', "part is a number out of range"),
         ('{"part": NaN}', "part is a number out of range"),
         ('{"more": {"a": [1, {"b": 1e999}]}}', r"more\.a\[1\]\.b is a number out of range"),
-        ('{"more": {"a": {"\\udfff": 1}}}', r"more\.a\.\\udfff has a name that is no text"),
+        ('{"more": {"a": {"\\udfff": 1}}}', r"more\.a\.\\udfff has a name that is not valid text"),
         (f'{{"more": {{"a": {"[" * 900}"\\ud800"{"]" * 900}}}}}', r"more\.a[\[\]0]+ is"),
     ],
 )
@@ -152,9 +152,9 @@ async def test_bad_texts_in_a_query_or_path_are_refused():
     """Whoever has the token is told by name; the others learn nothing."""
     with pytest.raises(GatewayError, match="flag must be true or false, not 'maybe'"):
         await ask("take?text=a&flag=maybe", "POST", b"", TOKEN)
-    with pytest.raises(GatewayError, match="text is no text"):
+    with pytest.raises(GatewayError, match="text is not valid text"):
         await ask("take?text=%ED%A0%80", "POST", b"", TOKEN)
-    with pytest.raises(GatewayError, match="name is no text"):
+    with pytest.raises(GatewayError, match="name is not valid text"):
         await ask("things/%ED%A0%80", headers=TOKEN)
     with pytest.raises(GatewayError, match=r"^Forbidden:"):
         await ask("things/%ED%A0%80")

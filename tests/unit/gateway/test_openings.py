@@ -5,8 +5,8 @@ from urllib.parse import urlencode
 
 import pytest
 
+from emulator.gateway.entrance import choose
 from emulator.gateway.openings import OpeningFront
-from emulator.gateway.router import choose
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import AccountId, Principal, Region
@@ -48,7 +48,12 @@ def test_a_product_that_is_here_has_been_opened_before(action, version, paramete
     ("action", "parameters", "code", "message"),
     [
         ("CreateInstance", {}, "MissingParameter", "ProductCode is mandatory for this action."),
-        ("CreateInstance", {"ProductCode": "rds"}, "InvalidAction.NotFound", "This emulator takes no orders of rds."),
+        (
+            "CreateInstance",
+            {"ProductCode": "rds"},
+            "InvalidAction.NotFound",
+            "This emulator does not support orders of rds.",
+        ),
         ("Refund", {}, "InvalidAction.NotFound", "The action 'Refund' is not served by this emulator."),
     ],
 )

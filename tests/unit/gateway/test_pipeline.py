@@ -9,6 +9,7 @@ import pytest
 
 from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
 from emulator.auth.signed_request import AccessKey
+from emulator.gateway.entrance import Entrance
 from emulator.gateway.hosts import HostPolicy
 from emulator.gateway.other_products import OrchestrationFront, UnknownVersionFront
 from emulator.gateway.pipeline import Pipeline
@@ -40,15 +41,18 @@ def pipeline_with(operations, *, lenient=True):
     loaded = concurrent.futures.Future()
     loaded.set_result(None)
     pipeline = Pipeline(
-        fronts=fronts,
-        loaded=loaded,
-        authenticator=Authenticator(Keyring(KEY), lenient=lenient, nonces=NonceMemory()),
-        policy=HostPolicy(),
+        Entrance(
+            fronts=fronts,
+            loaded=loaded,
+            authenticator=Authenticator(Keyring(KEY), lenient=lenient, nonces=NonceMemory()),
+            policy=HostPolicy(),
+            clock=clock,
+            account=KEY.account,
+            region="cn-hangzhou",
+        ),
         database=database,
         clock=clock,
         ids=ids,
-        account=KEY.account,
-        region="cn-hangzhou",
     )
     return pipeline, database
 
@@ -312,18 +316,21 @@ class OpenFront(RpcFront):
 )
 async def test_web_pages_get_through_only_where_the_front_is_open_to_them(target, code):
     """The front is asked once the service is known; what it does not open is refused as before."""
-    ids, database = CountingIds(), Database(None)
+    ids, clock, database = CountingIds(), VirtualClock(), Database(None)
     loaded = concurrent.futures.Future()
     pipeline = Pipeline(
-        fronts={"fnf": OpenFront("fnf", "2019-03-15", actions({"Echo": lambda service, call: {}}), None, ids)},
-        loaded=loaded,
-        authenticator=Authenticator(Keyring(KEY), lenient=True, nonces=NonceMemory()),
-        policy=HostPolicy(),
+        Entrance(
+            fronts={"fnf": OpenFront("fnf", "2019-03-15", actions({"Echo": lambda service, call: {}}), None, ids)},
+            loaded=loaded,
+            authenticator=Authenticator(Keyring(KEY), lenient=True, nonces=NonceMemory()),
+            policy=HostPolicy(),
+            clock=clock,
+            account=KEY.account,
+            region="cn-hangzhou",
+        ),
         database=database,
-        clock=VirtualClock(),
+        clock=clock,
         ids=ids,
-        account=KEY.account,
-        region="cn-hangzhou",
     )
     loaded.set_result(None)
 

@@ -196,7 +196,7 @@ async def test_input_behind_an_unanswered_request_is_bounded(serving, applicatio
         peer.writer.write((GET % 0) * count)
         await until(lambda: held)
         [connection] = site.connections._open
-        await until(lambda: connection._paused)
+        await until(lambda: connection._arrival.is_paused)
         await site.turns()
 
         buffered = connection._reader.held

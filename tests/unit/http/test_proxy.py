@@ -3,13 +3,16 @@
 import asyncio
 import base64
 import contextlib
+import socket
 import ssl
+import time
 
 import pytest
 
 from emulator.gateway.hosts import HostPolicy
 from emulator.gateway.server import Server
 from emulator.http import proxy as tunnel
+from emulator.http import tls_listener
 from emulator.http.certificates import CertificateAuthority
 from emulator.http.message import Response
 from emulator.http.proxy import (
@@ -212,6 +215,27 @@ async def test_tls_begins_inside_the_connection_that_was_asked_for(tmp_path):
     assert established.startswith(b"HTTP/1.1 200 ")
     assert head.startswith(b"HTTP/1.1 200 ")
     assert body == b"https None []"
+
+
+async def test_a_loop_that_stood_still_takes_no_time_from_the_client(tmp_path, monkeypatch):
+    """What the client has sent meanwhile is served; one that sends nothing is closed after the time."""
+    monkeypatch.setattr(tls_listener, "_HELLO_S", 1)
+    async with a_server(tmp_path) as server:
+        async with opened(server.https_port) as (reader, writer):
+            await asyncio.sleep(0.1)  # the server waits for the first byte
+            with socket.create_connection(("127.0.0.1", server.https_port)) as late:
+                late.sendall(connect(f"{CLOUD}:80"))
+                writer.write(connect(f"{CLOUD}:80", credentials()))
+                time.sleep(1.5)
+                established = await reader.readuntil(b"\r\n\r\n")
+                late.settimeout(5)
+                refused = await asyncio.to_thread(late.recv, 12)
+        async with opened(server.https_port) as (silent, _):
+            nothing = await silent.read()
+
+    assert established.startswith(b"HTTP/1.1 200 ")
+    assert refused == b"HTTP/1.1 407"
+    assert nothing == b""
 
 
 async def test_plain_http_inside_the_connection_is_served_too(tmp_path):

@@ -115,3 +115,21 @@ def test_rows_go_at_the_same_time_however_seldom_they_are_looked_for(ends, kept,
     seldom = removed(lambda oldest, now: look_again_at(oldest, kept, now, every))
 
     assert seldom == removed(lambda oldest, now: now + every)
+
+
+def test_the_time_of_a_timer_is_known_without_a_look_at_the_others(timers):
+    """Of one that was set again the latest; of one that has run, was cancelled or never set none."""
+
+    class Unread(list):
+        def __iter__(self):
+            raise AssertionError("the timers were walked through")
+
+    now = timers._virtual.now()
+    timers._heap = Unread()
+    for number in range(20):
+        timers.call_at(now + number, number, lambda: None)
+    timers.call_at(now + 500, 3, lambda: None)
+    timers.cancel(4)
+    timers.run_due()
+
+    assert [timers.due_at(key) for key in (0, 3, 4, 5, "none")] == [None, now + 500, None, now + 5, None]

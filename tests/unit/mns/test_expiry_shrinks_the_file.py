@@ -38,14 +38,14 @@ def test_the_file_shrinks_while_the_emulator_runs_after_messages_have_expired(tm
         service.send(WORLD, "short", "x" * 8000)
     service.send(WORLD, "long", "stays")
     database.commit()
-    full = (tmp_path / "state.db").stat().st_size + database.sizes().log_bytes
+    full = (tmp_path / "state.db").stat().st_size + database.file.sizes().log_bytes
 
     for _ in range(200):
         timers.advance(SECOND)
         database.commit()
     timers.advance(LOOK_S * 1000)
     database.commit()
-    database.checkpoint()
+    database.file.copy_log()
 
     assert full > 12_000_000
     assert (tmp_path / "state.db").stat().st_size < 4_000_000

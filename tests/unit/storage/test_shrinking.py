@@ -36,7 +36,7 @@ def test_the_file_shrinks_after_rows_are_deleted_while_others_are_written(tmp_pa
     fill(database)
     shrinker = Shrinker(database, later, timers._clock)
     shrinker.start()
-    before = database.sizes().pages
+    before = database.file.sizes().pages
     database.write("DELETE FROM t WHERE n % 20 > 0")
     database.commit()
 
@@ -47,7 +47,7 @@ def test_the_file_shrinks_after_rows_are_deleted_while_others_are_written(tmp_pa
         timers.advance(STEP_PAUSE_S * 1000)
         database.commit()
 
-    sizes = database.sizes()
+    sizes = database.file.sizes()
     assert sizes.pages < before / 5
     assert database.read("SELECT count(*) FROM t WHERE length(body) = 3500").fetchone()[0] == PAGES / 20
     assert database.read("PRAGMA integrity_check").fetchone()[0] == "ok"
@@ -64,13 +64,13 @@ def test_a_file_with_little_free_space_keeps_it(tmp_path, timers, later):
     shrinker.start()
     database.write("DELETE FROM t WHERE n % 20 = 0")
     database.commit()
-    before = database.sizes()
+    before = database.file.sizes()
 
     timers.advance(10 * LOOK_S * 1000)
     database.commit()
 
     assert before.free_pages > 0
-    assert database.sizes() == before
+    assert database.file.sizes() == before
     shrinker.close()
     database.close()
 
@@ -84,11 +84,11 @@ def test_a_file_of_the_earlier_form_is_rewritten_and_then_shrinks(tmp_path):
         old.execute("INSERT INTO t VALUES (7)")
     old.close()
     database = Database(path)
-    before = database.gives_pages_back
+    before = database.file.gives_pages_back
 
     make_shrinkable(database)
 
-    assert (before, database.gives_pages_back) == (False, True)
+    assert (before, database.file.gives_pages_back) == (False, True)
     assert database.read("SELECT n FROM t").fetchall() == [(7,)]
     assert database.read("PRAGMA journal_mode").fetchone()[0] == "wal"
     database.close()

@@ -94,7 +94,7 @@ def _plan(entries: list[ZipInfo]) -> _Plan:
     for path in kinds:
         for parent in path.parents:
             if kinds.get(parent, "folder") != "folder":
-                raise UnsafeArchive(reason=f"entry '{path}' lies below another entry that is no directory")
+                raise UnsafeArchive(reason=f"entry '{path}' is below another entry that is not a directory")
     return plan
 
 

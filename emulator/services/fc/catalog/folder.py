@@ -129,6 +129,7 @@ class FolderReader:
         self._yaml = YamlFiles()
         self._edits: Edits = EVERYTHING
         self._parts: dict[str, _Part] = {}
+        self._left_out: list[str] = []
         self._known: dict[str, _Known] = {}
         self._services: list[FileService] = []
         self._functions: list[FileFunction] = []
@@ -145,21 +146,33 @@ class FolderReader:
         self._warnings = []
         self._watches.begin(self.root)
         self._real_root = os.path.realpath(self.root)
-        parts: dict[str, _Part] = {}
-        for entry in folders(self.root, self._follows):
-            if entry.name != "versions":
-                parts[entry.path] = self._part(entry.name, entry.path)
+        edited = edits.folders(self.root)
+        parts = self._read_all() if edited is None or not edited <= self._parts.keys() else self._read_some(edited)
         self._watches.end()
         seen = {function.folder for part in parts.values() for function in part.functions}
         self._known = {path: known for path, known in self._known.items() if path in seen}
         self._parts = parts
-        warnings = [*self._warnings, *(warning for part in parts.values() for warning in part.warnings)]
+        warnings = [*self._left_out, *(warning for part in parts.values() for warning in part.warnings)]
         return Snapshot(
             services=tuple(service for part in parts.values() for service in part.services),
             functions=tuple(function for part in parts.values() for function in part.functions),
             unusable={key: reason for part in parts.values() for key, reason in part.unusable.items()},
             warnings=tuple(dict.fromkeys(warnings)),
         )
+
+    def _read_all(self) -> dict[str, _Part]:
+        parts: dict[str, _Part] = {}
+        for entry in folders(self.root, self._follows):
+            if entry.name != "versions":
+                parts[entry.path] = self._part(entry.name, entry.path)
+        self._left_out = self._warnings
+        return parts
+
+    def _read_some(self, edited: set[str]) -> dict[str, _Part]:
+        """Read folders that are there already; nothing has come beside them, and nothing has gone."""
+        for path in self._parts.keys() - edited:
+            self._watches.keep(path)
+        return self._parts | {path: self._part(os.path.basename(path), path) for path in edited}  # noqa: PTH119 - a text
 
     def _part(self, name: str, path: str) -> _Part:
         """Return what a folder directly below the functions folder comes to."""

@@ -5,8 +5,8 @@ stays until the files themselves say something else about the same field: the la
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import replace
@@ -36,6 +36,17 @@ _log = logging.getLogger(__name__)
 C = TypeVar("C", ServiceConfig, FunctionConfig)
 
 
+_Parts = dict[tuple[str, str], list[FileService | FileFunction]]
+"""What belongs together, as it refers to one another: a service with its functions, or a function, all versions."""
+
+
+class Applied(NamedTuple):
+    """The functions of the folder that were applied, all versions, and the scopes they are from: None for all."""
+
+    functions: list[Function]
+    scopes: Collection[Scope] | None
+
+
 class Loader:
     """Applies snapshots of one functions folder to one tenant; *retire* ends the warm instances of functions."""
 
@@ -47,13 +58,19 @@ class Loader:
         self.snapshot = Snapshot()
         """What was applied last."""
         self._logged: frozenset[str] = frozenset()
+        self._parts: _Parts | None = None
+        """What the store is known to hold."""
+
+    def forget(self) -> None:
+        """Apply the next snapshot as a whole: the store may hold anything."""
+        self._parts = None
 
     @property
     def problems(self) -> list[str]:
         """What is wrong with the files, each with its place; an alias is right once its versions are published."""
         scopes: list[tuple[Scope, tuple[FileAlias, ...]]] = [
             *((Scope(service=service.name), service.aliases) for service in self.snapshot.services),
-            *((Scope(function=function.name), function.aliases) for function in self.snapshot.functions),
+            *((Scope(function=each.name), each.aliases) for each in self.snapshot.functions if each.aliases),
         ]
         dangling = [
             f"{alias.place}: the alias '{alias.name}' names the version {version_id}, which does not exist"
@@ -64,22 +81,29 @@ class Loader:
         ]
         return [*self.snapshot.warnings, *dangling]
 
-    def apply(self, snapshot: Snapshot, now: Millis) -> list[Function]:
-        """Change the store to what *snapshot* holds and return the folder's functions, all versions.
+    def apply(self, snapshot: Snapshot, now: Millis, again: Iterable[Scope] = ()) -> Applied:
+        """Change the store to what *snapshot* holds and return what was applied.
 
+        That is what differs from the snapshot before, and the scopes to try *again*; after `forget`, all of it.
         Instances of changed functions retire after the commit.
         """
-        self.snapshot = snapshot
-        step = _Step(self._store, self._ids, self._tenant, self._store.loaded(self._tenant), now)
-        for service in snapshot.services:
+        known, parts = self._parts, _parts(snapshot)
+        self.snapshot, self._parts = snapshot, None
+        keys = None if known is None else _different(known, parts, again)
+        scopes = None if keys is None else [Scope(*key) for key in keys]
+        files = [file for key in (parts if keys is None else keys) for file in parts.get(key, ())]
+        services = [file for file in files if isinstance(file, FileService)]
+        functions = [file for file in files if isinstance(file, FileFunction)]
+        step = _Step(self._store, self._ids, self._tenant, self._store.loaded(self._tenant, scopes), now)
+        for service in services:
             step.service(service)
         names: dict[tuple[str, int], list[str]] = {}
-        for function in snapshot.functions:
+        for function in functions:
             step.function(function)
             names.setdefault((function.service, function.version), []).append(function.name)
-        for function in snapshot.functions:
+        for function in functions:
             step.aliases(Scope(function=function.name), function.aliases)
-        for service in snapshot.services:
+        for service in services:
             for number in service.versions:
                 step.version(service, number, sorted(names.get((service.name, number), ())))
             step.aliases(Scope(service=service.name), service.aliases)
@@ -91,7 +115,24 @@ class Loader:
             if problem not in self._logged:
                 _log.warning("functions folder: %s", problem)
         self._logged = frozenset(problems)
-        return step.taken
+        self._parts = parts
+        return Applied(step.taken, scopes)
+
+
+def _parts(snapshot: Snapshot) -> _Parts:
+    found: _Parts = {}
+    for service in snapshot.services:
+        found.setdefault((service.name, ""), []).append(service)
+    for function in snapshot.functions:
+        key = (function.service, "") if function.service else ("", function.name)
+        found.setdefault(key, []).append(function)
+    return found
+
+
+def _different(before: _Parts, now: _Parts, again: Iterable[Scope]) -> list[tuple[str, str]]:
+    """Return the keys of what differs, in the order of *before* and *now*, and those of *again*."""
+    wanted = {(each.service, each.function) for each in again}
+    return [key for key in {**before, **now} if before.get(key) != now.get(key) or key in wanted]
 
 
 class _Step:

@@ -1,6 +1,6 @@
 """The tables of services, functions, versions, aliases and tags. Each operation is one probe or a short range."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
@@ -180,6 +180,11 @@ class CatalogStore(CountingStore):
         """Return some aliases."""
         return self._named(_ALIASES, _IN_SCOPE, _scoped(tenant, scope), part)
 
+    def aliases_naming(self, tenant: Tenant, scope: Scope, version: int) -> list[Alias]:
+        """Return the aliases that lead to a version or have it among their weights, and perhaps others."""
+        where = f"{_IN_SCOPE} AND (version_id = ? OR instr(weights, ?)) ORDER BY name"
+        return self._all(_ALIASES, where, (*_scoped(tenant, scope), str(version), f'"{version}"'))
+
     def put_alias(self, tenant: Tenant, alias: Alias) -> None:
         """Write an alias, new or not."""
         self._put(_ALIASES, alias, *tenant)
@@ -248,11 +253,24 @@ class CatalogStore(CountingStore):
         sql = f"DELETE FROM fc_attachments WHERE {_ATTACHED} AND name = ?"  # noqa: S608 - constants
         return self._database.write(sql, (*_at(owner, kind), name)).rowcount > 0
 
-    def loaded(self, tenant: Tenant) -> Loaded:
-        """Return everything that was loaded from the functions folder."""
-        where = f"{_MINE} AND folder <> ''"
-        services, functions = self._all(_SERVICES, where, tenant), self._all(_FUNCTIONS, where, tenant)
-        versions, aliases = self._all(_VERSIONS, where, tenant), self._all(_ALIASES, where, tenant)
+    def loaded(self, tenant: Tenant, scopes: Iterable[Scope] | None = None) -> Loaded:
+        """Return what was loaded from the functions folder: everything, or what belongs to *scopes*."""
+        services: list[Service] = []
+        functions: list[Function] = []
+        versions: list[Version] = []
+        aliases: list[Alias] = []
+        for each in (None,) if scopes is None else scopes:
+            of_service = of_functions = in_scope = f"{_MINE} AND folder <> ''"
+            names: tuple[str, ...] = ()
+            if each is not None:
+                names = each.service, each.function
+                of_service += " AND name = ? AND ? = ''"
+                of_functions += " AND service = ? AND ? IN ('', name)"
+                in_scope += " AND scope_service = ? AND scope_function = ?"
+            services += self._all(_SERVICES, of_service, (*tenant, *names))
+            functions += self._all(_FUNCTIONS, of_functions, (*tenant, *names))
+            versions += self._all(_VERSIONS, in_scope, (*tenant, *names))
+            aliases += self._all(_ALIASES, in_scope, (*tenant, *names))
         return Loaded(
             services={service.name: service for service in services},
             functions={(function.service, function.name, function.version): function for function in functions},
@@ -264,6 +282,16 @@ class CatalogStore(CountingStore):
         """Return (tenant, service, name, version) of every function."""
         rows = self._database.read("SELECT account, region, service, name, version FROM fc_functions")
         return [(Tenant(account, region), service, name, version) for account, region, service, name, version in rows]
+
+    def names_in(self, tenant: Tenant, service: str) -> list[str]:
+        """Return the names of the functions of a service, or of those without one."""
+        sql = f"SELECT name FROM fc_functions WHERE {_MINE} AND service = ? AND version = 0"  # noqa: S608 - constants
+        return [name for (name,) in self._database.read(sql, (*tenant, service))]
+
+    def versions_of(self, tenant: Tenant, service: str, name: str) -> list[int]:
+        """Return the versions a function is there in; 0 is its newest code."""
+        sql = f"SELECT version FROM fc_functions WHERE {_MINE} AND service = ? AND name = ?"  # noqa: S608 - constants
+        return [version for (version,) in self._database.read(sql, (*tenant, service, name))]
 
     def heads(self, tenant: Tenant) -> list[tuple[str, str]]:
         """Return (service, name) of every function of a tenant."""
@@ -289,7 +317,7 @@ class CatalogStore(CountingStore):
         """Return how many functions each account has in each region where it has functions or services."""
         rows = self._database.read(
             "SELECT account, region, 0 FROM fc_services GROUP BY account, region UNION ALL "
-            "SELECT account, region, count(*) FROM fc_functions GROUP BY account, region"
+            "SELECT account, region, count(*) FROM fc_functions WHERE version = 0 GROUP BY account, region"
         )
         return {Tenant(AccountId(row[0]), Region(row[1])): row[2] for row in rows}
 

@@ -43,6 +43,9 @@ class Edits(Protocol):
     def at(self, path: str) -> bool:
         """Whether the function at *path* may have changed."""
 
+    def folders(self, root: Path) -> set[str] | None:
+        """Return the folders directly below *root* that may have changed; None when there may also be others now."""
+
     def written(self, path: str) -> bool:
         """Whether the function at *path* has certainly been written to, even where its files look as they did."""
 
@@ -60,6 +63,9 @@ class Everything:
     def at(self, path: str) -> bool:
         """Return True: every file is read."""
         return True
+
+    def folders(self, root: Path) -> None:
+        """Return None: every folder is looked for."""
 
     def written(self, path: str) -> bool:
         """Whether announcements were lost."""
@@ -87,6 +93,9 @@ class OfFunction:
             return False
         return not self._function or path.endswith(os.sep + self._function)
 
+    def folders(self, root: Path) -> None:
+        """Return None: what there is has not been announced."""
+
     def written(self, path: str) -> bool:
         """Return False: times and sizes are all there is to go by."""
         return False
@@ -112,6 +121,11 @@ class Announced:
     def at(self, path: str) -> bool:
         """Whether anything was announced for *path*."""
         return path in self.parts
+
+    def folders(self, root: Path) -> set[str] | None:
+        """Return the folders directly below *root* that something was announced for; None when *root* is among it."""
+        begin = len(str(root)) + 1
+        return None if "" in self.parts else {part[:begin] + part[begin:].partition(os.sep)[0] for part in self.parts}
 
     def written(self, path: str) -> bool:
         """Whether a write was announced for *path*."""

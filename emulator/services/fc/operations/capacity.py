@@ -82,9 +82,9 @@ def put_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     target of 0 stays readable. One function and qualifier has a provision or a scaling configuration.
 
     Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument, PreconditionFailed,
-    InstanceMetricsRequired, ProvisionConfigExist, ResidentScalingConfigExists.
-    Source: API reference, PutProvisionConfig; aliyun-fc2 client.py; alibabacloud_fc20230330; fc-java-sdk
-    FunctionComputeClientTest for what stays; for a target of 0 in 3.0 terraform-provider-alicloud, which reads it.
+    InstanceMetricsRequired, ProvisionConfigExist, ResidentScalingConfigExists. Source: API reference,
+    PutProvisionConfig; aliyun-fc2 client.py; alibabacloud_fc20230330; schedules and policies that stay: fc-java-sdk
+    FunctionComputeClientTest; a target of 0 in 3.0: terraform-provider-alicloud.
     """
     kind = _kind(call)
     config = read_config(kind, codec.json_body(call))
@@ -156,8 +156,8 @@ def get_config(fc: FunctionCompute, call: OperationRequest) -> Response:
 def delete_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Remove a limit, or all provisioned instances.
 
-    Raises: as `get_config`; PreconditionFailed.
-    Source: aliyun-fc2 client.py; alibabacloud_fc20230330; that it is removed at once is assumed.
+    Raises: as `get_config`; PreconditionFailed. Source: aliyun-fc2 client.py; alibabacloud_fc20230330; assumed: it
+    takes effect immediately.
     """
     setting = _setting(fc, call)
     check_if_match(codec.if_match(call), setting.etag)
@@ -298,7 +298,7 @@ _LISTS = {
 
 @operation("DisableFunctionInvocation", "POST /functions/{function}/invoke/disable", api=V2023)
 def disable_invocation(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Refuse further calls of a function; with ``abortOngoingRequest`` running calls end.
+    """Disable a function, so that further calls fail; with ``abortOngoingRequest`` running calls end too.
 
     Raises: FunctionNotFound, InvalidArgument. Source: alibabacloud_fc20230330, DisableFunctionInvocation.
     """

@@ -63,10 +63,9 @@ def create_service(fc: FunctionCompute, call: OperationRequest) -> Response:
 def get_service(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Return a service or one of its versions; a version has the description it was published with.
 
-    Raises: ServiceNotFound, VersionNotFound, AliasNotFound.
-    Source: API reference, GetService; aliyun-fc2 client.py; alibabacloud_fc_open20210406; fc-python-sdk
-    test/version_test.py for the description. That no answer has the tags: terraform-provider-alicloud, whose plans of
-    a service with tags are clean only without them.
+    Raises: ServiceNotFound, VersionNotFound, AliasNotFound. Source: API reference, GetService; aliyun-fc2 client.py;
+    alibabacloud_fc_open20210406; description of a version: fc-python-sdk test/version_test.py; no tags in the response:
+    terraform-provider-alicloud.
     """
     service = fc.store.existing_service(call.tenant, codec.service_of(call))
     scope = Scope(service=service.name)
@@ -93,8 +92,7 @@ def update_service(fc: FunctionCompute, call: OperationRequest) -> Response:
         changed={**service.changed, **values} if service.folder else {},
     )
     fc.store.put_service(call.tenant, changed)
-    functions = fc.store.functions(call.tenant, service.name, 0)
-    fc.retire(family(call.tenant, service.name, function.name, 0) for function in functions)
+    fc.retire(family(call.tenant, service.name, name, 0) for name in fc.store.names_in(call.tenant, service.name))
     return codec.json_answer(rendering.render_service(changed), changed.etag)
 
 
@@ -103,8 +101,8 @@ def delete_service(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Delete an empty service.
 
     Raises: ServiceNotFound, PreconditionFailed, ServiceNotEmpty, InvalidArgument for one from the functions folder.
-    Source: API reference, DeleteService; aliyun-fc2 client.py; alibabacloud_fc_open20210406; that versions and aliases
-    hold it back too is assumed.
+    Source: API reference, DeleteService; aliyun-fc2 client.py; alibabacloud_fc_open20210406; assumed: versions and
+    aliases prevent the deletion too.
     """
     service = fc.store.existing_service(call.tenant, codec.writable_service(call))
     check_if_match(codec.if_match(call), service.etag)
@@ -183,9 +181,8 @@ async def _storing(
 def get_function(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Return a function or one of its versions; a version of a 3.0 function has its own description.
 
-    Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound.
-    Source: API reference, GetFunction; aliyun-fc2 client.py; alibabacloud_fc20230330; Terraform's provider, which
-    compares the description of a version with it.
+    Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound. Source: API reference, GetFunction;
+    aliyun-fc2 client.py; alibabacloud_fc20230330; description of a version: terraform-provider-alicloud.
     """
     function = fc.resolver.function(call.tenant, *codec.function_of(call), codec.qualifier_of(call))
     if function.version and not function.service:
@@ -277,9 +274,8 @@ def delete_function(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Delete a function; one without a service with its versions and aliases.
 
     Raises: ServiceNotFound, FunctionNotFound, PreconditionFailed, FunctionNotEmpty, ProvisionConfigExist,
-    InvalidArgument for one from the functions folder.
-    Source: API reference, DeleteFunction; aliyun-fc2 client.py; alibabacloud_fc20230330; what happens to versions and
-    aliases is assumed.
+    InvalidArgument for one from the functions folder. Source: API reference, DeleteFunction; aliyun-fc2 client.py;
+    alibabacloud_fc20230330; assumed: its versions and aliases are deleted too.
     """
     tenant, service, name = call.tenant, codec.writable_service(call), call.path["function"]
     function = fc.resolver.function(tenant, service, name)

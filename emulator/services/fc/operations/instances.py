@@ -98,7 +98,7 @@ def _many(call: OperationRequest, name: str) -> list[str]:
 def claim_gpu_instance(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Refuse: there is no GPU instance to claim.
 
-    Raises: OutOfStock. Source: alibabacloud_fc_open20210406; the code is assumed.
+    Raises: OutOfStock. Source: alibabacloud_fc_open20210406; assumed: the code.
     """
     raise FcError("OutOfStock", wanted="GPU instance")
 
@@ -107,6 +107,6 @@ def claim_gpu_instance(fc: FunctionCompute, call: OperationRequest) -> Response:
 def release_gpu_instance(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Refuse: no GPU instance has been claimed.
 
-    Raises: InstanceNotFound. Source: alibabacloud_fc_open20210406; the code is assumed.
+    Raises: InstanceNotFound. Source: alibabacloud_fc_open20210406; assumed: the code.
     """
     raise FcError("InstanceNotFound", instance=call.path["instance"])

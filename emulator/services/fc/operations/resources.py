@@ -119,8 +119,8 @@ def get_layer_version_by_arn(fc: FunctionCompute, call: OperationRequest) -> Res
 def list_layer_versions(fc: FunctionCompute, call: OperationRequest) -> Response:
     """List a layer's versions by number.
 
-    Raises: LayerNotFound, InvalidArgument.
-    Source: fc-go-sdk layer.go; alibabacloud_fc20230330; that the oldest comes first is assumed.
+    Raises: LayerNotFound, InvalidArgument. Source: fc-go-sdk layer.go; alibabacloud_fc20230330; assumed: the oldest
+    comes first.
     """
     start = codec.query(call, "startVersion") or "0"
     if not (start.isascii() and start.isdigit() and len(start) <= 10):
@@ -200,8 +200,8 @@ def _owner(fc: FunctionCompute, call: OperationRequest) -> FunctionRef:
 def create_vpc_binding(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Bind a VPC.
 
-    Raises: ServiceNotFound, FunctionNotFound, InvalidArgument.
-    Source: alibabacloud_fc_open20210406; alibabacloud_fc20230330; that binding twice is no error is assumed.
+    Raises: ServiceNotFound, FunctionNotFound, InvalidArgument. Source: alibabacloud_fc_open20210406;
+    alibabacloud_fc20230330; assumed: binding twice is no error.
     """
     vpc = codec.json_body(call).get("vpcId")
     owner = _owner(fc, call)

@@ -31,8 +31,8 @@ async def create_session(fc: FunctionCompute, call: OperationRequest) -> Respons
     """Start a session with an existing or new instance, which is initialized before this responds.
 
     Raises: FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument, SessionAlreadyExists, InvocationDisabled,
-    ResourceExhausted, CAExited.
-    Source: alibabacloud_fc20230330, CreateSession; that an empty id means a generated one is from its comment.
+    ResourceExhausted, CAExited. Source: alibabacloud_fc20230330, CreateSession; an empty id is generated: comment in
+    its model.
     """
     target = _target(fc, call)
     affinity = target.affinity
@@ -61,21 +61,20 @@ async def create_session(fc: FunctionCompute, call: OperationRequest) -> Respons
 def get_session(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Return a session that has not ended.
 
-    Raises: FunctionNotFound, VersionNotFound, AliasNotFound, SessionNotFound.
-    Source: alibabacloud_fc20230330, GetSession; deep hibernation for those that are paused.
+    Raises: FunctionNotFound, VersionNotFound, AliasNotFound, SessionNotFound. Source: alibabacloud_fc20230330,
+    GetSession; paused sessions: page on deep hibernation.
     """
     return _answer(fc, _named(fc, call))
 
 
 @operation("ListSessions", "GET /functions/{function}/sessions", api=V2023)
 def list_sessions(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List sessions of a function, the newest first; those that have expired for three days after their end.
+    """List the sessions of a function, newest first; expired ones are listed for three days.
 
     Without a qualifier those of all qualifiers are listed.
 
-    Raises: FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument.
-    Source: alibabacloud_fc20230330, ListSessions; order, the largest page and how long ended ones are listed, and that
-    a list without a qualifier is not that of LATEST alone, are assumed.
+    Raises: FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument. Source: alibabacloud_fc20230330,
+    ListSessions; assumed: order, page size, the three days, and that a list without a qualifier covers all qualifiers.
     """
     _target(fc, call)
     qualifier = codec.qualifier_of(call) or ""
@@ -95,7 +94,7 @@ def update_session(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Change members of an active session, which keeps its instance.
 
     Raises: FunctionNotFound, VersionNotFound, AliasNotFound, SessionNotFound, SessionNotActive, InvalidArgument.
-    Source: alibabacloud_fc20230330, UpdateSession; that a time to live that has passed ends it at once is assumed.
+    Source: alibabacloud_fc20230330, UpdateSession; assumed: a time to live that has passed ends it immediately.
     """
     body = codec.json_body(call)
     session = _named(fc, call)
@@ -108,8 +107,8 @@ def update_session(fc: FunctionCompute, call: OperationRequest) -> Response:
 def delete_session(fc: FunctionCompute, call: OperationRequest) -> Response:
     """End a session; its id can be used again. Running calls fail if it is isolated, else they end normally.
 
-    Raises: FunctionNotFound, VersionNotFound, AliasNotFound, SessionNotFound.
-    Source: alibabacloud_fc20230330, DeleteSession; that an expired one counts as unknown is assumed.
+    Raises: FunctionNotFound, VersionNotFound, AliasNotFound, SessionNotFound. Source: alibabacloud_fc20230330,
+    DeleteSession; assumed: an expired session is unknown.
     """
     fc.sessions.delete(_named(fc, call))
     return codec.no_content()
@@ -122,18 +121,17 @@ def pause_session(fc: FunctionCompute, call: OperationRequest) -> Response:
     What the instance had in memory and in files of its own is not kept here, with ``fileSystemOnly`` or without.
 
     Raises: FunctionNotFound, VersionNotFound, AliasNotFound, SessionNotFound, SessionNotActive, InvalidArgument.
-    Source: alibabacloud_fc20230330, PauseSession; deep hibernation for the functions that allow it.
+    Source: alibabacloud_fc20230330, PauseSession; which functions allow it: page on deep hibernation.
     """
     return _answer(fc, fc.sessions.pause(_named(fc, call)))
 
 
 @operation("ResumeSession", f"PUT {_ONE}/resume", api=V2023)
 async def resume_session(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Resume a paused session in another instance; its time to live ran on meanwhile.
+    """Resume a paused session in another instance; its time to live has continued to run.
 
     Raises: FunctionNotFound, VersionNotFound, AliasNotFound, SessionNotFound, SessionNotPaused, ResourceExhausted,
-    CAExited.
-    Source: alibabacloud_fc20230330, ResumeSession; deep hibernation.
+    CAExited. Source: alibabacloud_fc20230330, ResumeSession; page on deep hibernation.
     """
     session, target = _named(fc, call), _target(fc, call)
     try:
@@ -146,8 +144,8 @@ async def resume_session(fc: FunctionCompute, call: OperationRequest) -> Respons
 def create_snapshot(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Refuse: snapshots need micro-sandboxes, which do not run here.
 
-    Raises: FunctionNotFound, VersionNotFound, AliasNotFound, SessionNotFound, InvalidArgument.
-    Source: alibabacloud_fc20230330, CreateSnapshot; the code is assumed.
+    Raises: FunctionNotFound, VersionNotFound, AliasNotFound, SessionNotFound, InvalidArgument. Source:
+    alibabacloud_fc20230330, CreateSnapshot; assumed: the code.
     """
     _target(fc, call)
     session_id, description = new_snapshot(codec.json_body(call))
@@ -156,7 +154,7 @@ def create_snapshot(fc: FunctionCompute, call: OperationRequest) -> Response:
             f"description must have at most {limits.SNAPSHOT_DESCRIPTION_BYTES} bytes and no control characters"
         )
     fc.sessions.live(codec.ref_of(call), session_id)
-    raise InvalidArgument(f"the function '{call.path['function']}' is no micro-sandbox, which snapshots are of")
+    raise InvalidArgument(f"the function '{call.path['function']}' is not a micro-sandbox; only these have snapshots")
 
 
 @operation("GetSnapshot", "GET /functions/{function}/snapshots/{snapshot}", api=V2023)
@@ -171,9 +169,9 @@ def get_snapshot(fc: FunctionCompute, call: OperationRequest) -> Response:
 
 @operation("DeleteSnapshot", "DELETE /functions/{function}/snapshots/{snapshot}", api=V2023)
 def delete_snapshot(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Confirm that there is no such snapshot.
+    """Succeed without effect: no snapshot exists.
 
-    Raises: FunctionNotFound. Source: alibabacloud_fc20230330, DeleteSnapshot, of one that is unknown.
+    Raises: FunctionNotFound. Source: alibabacloud_fc20230330, DeleteSnapshot.
     """
     _target(fc, call)
     return codec.no_content()
@@ -181,9 +179,9 @@ def delete_snapshot(fc: FunctionCompute, call: OperationRequest) -> Response:
 
 @operation("ListSnapshots", "GET /snapshots", api=V2023)
 def list_snapshots(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """List no snapshots.
+    """Return an empty list.
 
-    Raises: InvalidArgument. Source: alibabacloud_fc20230330, ListSnapshots; the code is assumed.
+    Raises: InvalidArgument. Source: alibabacloud_fc20230330, ListSnapshots; assumed: the code.
     """
     codec.page_size(call, allowed=limits.SNAPSHOT_LIST)
     if codec.query(call, "sessionId") and not codec.query(call, "functionName"):

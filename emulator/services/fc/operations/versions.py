@@ -132,8 +132,8 @@ def delete_version(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Delete a version; one of a 3.0 function stays while an alias points to it.
 
     Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, VersionInUse, ProvisionConfigExist, InvalidArgument.
-    Source: API reference, DeleteServiceVersion; aliyun-fc2 client.py; alibabacloud_fc20230330; fc-python-sdk
-    test/version_test.py, which deletes versions before aliases.
+    Source: API reference, DeleteServiceVersion; aliyun-fc2 client.py; alibabacloud_fc20230330; versions with an alias
+    in 2.0: fc-python-sdk test/version_test.py.
     """
     tenant, scope = call.tenant, codec.owner_of(call)
     _owner(fc, tenant, scope)
@@ -141,7 +141,7 @@ def delete_version(fc: FunctionCompute, call: OperationRequest) -> Response:
     version = fc.resolver.version(tenant, scope, number)
     if version.folder:
         raise InvalidArgument(f"version {number} is loaded from {version.folder}; remove that folder instead")
-    for alias in [] if scope.service else fc.store.aliases(tenant, scope):
+    for alias in [] if scope.service else fc.store.aliases_naming(tenant, scope, number):
         if str(number) in {alias.version_id, *alias.weights}:
             raise FcError("VersionInUse", version=number, owner=scope, alias=alias.name)
     fc.check_qualifier_removable(tenant, scope, str(number))

@@ -314,7 +314,9 @@ class Instance:
         if marker is not None:  # the process is at work by now; its output cannot come before this
             log.add_line(logs.start_marker(marker, request_id))
         grace_s = self._settings.kill_grace_s
-        deadline = Deadline(self._process, timeout_s, grace_s, self.clock, log.flush, self._unserved())
+        # how long the process got no processor: a history that is the same every time must not depend on other work
+        unserved = self._process.unserved_s if self._turns.active else None
+        deadline = Deadline(self._process, timeout_s, grace_s, self.clock, log.flush, unserved)
         try:
             reply = await pending
         except (asyncio.CancelledError, RequestBroken):
@@ -327,17 +329,10 @@ class Instance:
                 deadline.spare(partial(self._cut, reply.stream, request_id))
             return Outcome(body=b"", error="", duration_ms=deadline.elapsed_ms(), http=reply.http, stream=reply.stream)
         deadline.cancel()
-        outcome = self._judge(reply, deadline, timeout_s)
+        outcome = self._judge(reply, deadline, timeout_s, out_of_memory=kind is INVOKE and invocation.fault == "oom")
         if marker is not None:
             log.add_line(logs.end_marker(marker, request_id, outcome.error))
         return outcome
-
-    def _unserved(self) -> Callable[[], float] | None:
-        """Return what tells how long the process got no processor, while a schedule is set.
-
-        A history that is the same every time must not depend on how busy the machine is.
-        """
-        return self._process.unserved_s if self._turns.active and self._process is not None else None
 
     def _shown(self, measured: float) -> float:
         """Return what a message says was measured: 0 while a schedule is set, because histories have the message."""
@@ -370,13 +365,14 @@ class Instance:
         log.add(logs.summary(elapsed_ms, self.image.memory_mb, self._memory_mb))
         self._logs.pop(request_id, None)
 
-    def _judge(self, reply: Answer | Exit, deadline: Deadline, timeout_s: float) -> Outcome:
+    def _judge(self, reply: Answer | Exit, deadline: Deadline, timeout_s: float, *, out_of_memory: bool) -> Outcome:
         """Return how a run ended, and discard the instance unless it can go on.
 
         Raises: CallNotRead; InstanceStartFailed.
         """
         self._note_memory(reply.memory_kb)
-        outcome = judged(reply, deadline, timeout_s, self._shown, self._memory_mb, self._settings.response_limit)
+        limit = self._settings.response_limit
+        outcome = judged(reply, deadline, timeout_s, self._shown, self._memory_mb, limit, out_of_memory=out_of_memory)
         if outcome.is_last:
             self._discard()
         return outcome

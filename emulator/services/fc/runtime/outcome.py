@@ -43,24 +43,26 @@ def judged(
     shown: Callable[[float], float],
     memory_mb: float,
     response_limit: int,
+    *,
+    out_of_memory: bool = False,
 ) -> Outcome:
     """Return how a run ended that the process answered with *reply*, or did not survive.
 
     *shown* gives a measured figure as messages have it; *memory_mb* is the most memory the instance has used, a body of
-    more than *response_limit* bytes is an error.
+    more than *response_limit* bytes is an error. A run that a fault lets end *out_of_memory* does so also where the
+    machine is too slow to use the memory up in time.
 
     Raises: CallNotRead; InstanceStartFailed.
     """
     elapsed_ms = deadline.elapsed_ms()
-    if deadline.passed:
+    if deadline.passed and not out_of_memory:
         message = logs.timed_out(round(timeout_s), shown(memory_mb))
-    elif isinstance(reply, Exit):
-        if reply.fatal:
-            raise InstanceStartFailed(reply.fatal)
-        if reply.unread:
-            raise CallNotRead(reply.written)
-        message = logs.process_exited(shown(elapsed_ms), shown(memory_mb))
-    elif reply.over_memory:
+    elif deadline.passed or isinstance(reply, Exit) or reply.over_memory:
+        if isinstance(reply, Exit) and not deadline.passed:
+            if reply.fatal:
+                raise InstanceStartFailed(reply.fatal)
+            if reply.unread:
+                raise CallNotRead(reply.written)
         message = logs.process_exited(shown(elapsed_ms), shown(memory_mb))
     else:
         error = "" if reply.succeeded else logs.HANDLED if reply.handled else logs.UNHANDLED

@@ -241,7 +241,7 @@ class ProgramProcess(InstanceProcess):
             case "timeout":
                 return  # its end comes with the deadline
             case "exception":
-                body = logs.error_body("a fault was asked for: exception")
+                body = logs.error_body("a fault was injected: exception")
                 self._resolve(future, self._answer(body, 0.0, ok=False))
             case "oom":
                 self._memory_kb = max(self._memory_kb, (self._image.memory_mb + 1) * 1024)

@@ -1,6 +1,6 @@
 """Which HTTP trigger a request is for: by its path, by a host name of the trigger's own, or by a custom domain.
 
-Everything that a decision needs is in memory and made anew after a change, so a request costs no query.
+What a host name or a function leads to is looked up once and kept until a trigger or domain changes.
 
 A rewrite rule of a domain is a user's regular expression, and one can take years on a text of fifty characters while it
 holds the interpreter. The engine looks at signals now and then, so an alarm ends the search. Alarms exist on POSIX and
@@ -30,6 +30,7 @@ from emulator.services.fc.model import LATEST, Struct
 from emulator.services.fc.triggers.http_access import Cors, TokenRules, read_rules
 from emulator.services.fc.triggers.model import AuthKind, Domain, Trigger
 from emulator.services.fc.triggers.store import Domains, TriggerStore
+from emulator.storage.database import Database
 
 _log = logging.getLogger(__name__)
 
@@ -174,6 +175,10 @@ class HttpTarget:
         return rules
 
 
+_KEPT: Final = 1_000
+"""So many host names are kept with what they lead to: anyone may send any name."""
+
+
 def function_names(trigger: Trigger) -> tuple[str, ...]:
     """Return what stands before ``.fc.localhost`` for the function of an HTTP trigger, the most particular first.
 
@@ -188,45 +193,41 @@ def function_names(trigger: Trigger) -> tuple[str, ...]:
 class HttpRouting:
     """Finds triggers for requests."""
 
-    def __init__(self, triggers: TriggerStore, domains: Domains, resolver: Resolver) -> None:
+    def __init__(self, database: Database, triggers: TriggerStore, domains: Domains, resolver: Resolver) -> None:
         self._trigger_store = triggers
         self._domain_table = domains
         self._resolver = resolver
-        self._seen = (-1, -1)
         self._triggers: dict[tuple[Tenant, str, str, str], Trigger] = {}
-        self._labels: dict[str, tuple[Tenant, Trigger]] = {}
-        self._names: dict[str, list[tuple[Tenant, Trigger]]] = {}
-        self._domains: dict[str, Domain] = {}
+        self._hosts: dict[str, Domain | list[tuple[Tenant, Trigger]]] = {}
+        triggers.watch(self._forget)
+        domains.watch(self._forget)
+        database.on_rollback(self._forget)
 
     def concerns(self, request: Request, host: str) -> bool:
         """Whether a request is for an HTTP trigger, even a missing one, rather than for the API."""
         if request.path.startswith(PROXIES):
             return True
-        if not host:
-            return False
-        self._refresh()
-        return host in self._domains or host.endswith(TRIGGER_SUFFIXES) or bool(self._by_name(host))
+        return bool(host) and (host.endswith(TRIGGER_SUFFIXES) or bool(self._at(host)))
 
     def is_third_generation(self, request: Request, host: str) -> bool:
         """Whether the trigger a request is for belongs to a function without a service."""
         if request.path.startswith(PROXIES):
             return request.path.startswith(PROXIES[-1])
-        self._refresh()
-        if (domain := self._domains.get(host)) is not None:
-            return domain.api == "2023-03-30"
-        return any(not trigger.service for _, trigger in self._by_name(host))
+        found = self._at(host)
+        if isinstance(found, Domain):
+            return found.api == "2023-03-30"
+        return any(not trigger.service for _, trigger in found)
 
     def find(self, request: Request, host: str, tenant: Tenant) -> HttpTarget:
         """Return the trigger a request is for; *tenant* is the one that its path is looked up in.
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, TriggerNotFound, DomainNameNotFound.
         """
-        self._refresh()
-        if (domain := self._domains.get(host)) is not None:
-            return self._by_domain(domain, request)
+        named = self._at(host)
+        if isinstance(named, Domain):
+            return self._by_domain(named, request)
         if request.path.startswith(PROXIES):
             return self._by_path(request, tenant)
-        named = self._by_name(host)
         found = [each for each in named if each[0] == tenant] or named
         if len(found) == 1:
             ((owner, trigger),) = found
@@ -256,13 +257,23 @@ class HttpRouting:
             base_path=f"{prefix}{place}/{named}",
         )
 
+    def _at(self, host: str) -> Domain | list[tuple[Tenant, Trigger]]:
+        """Return the custom domain that a host name is, or the triggers that it leads to."""
+        found = self._hosts.get(host)
+        if found is None:
+            if len(self._hosts) >= _KEPT:
+                self._hosts.clear()
+            found = self._hosts[host] = self._domain_table.get(host) or self._by_name(host)
+        return found
+
     def _by_name(self, host: str) -> list[tuple[Tenant, Trigger]]:
         """Return the triggers that a host name of their own leads to, by the label of one or the name of a function."""
-        if host.endswith(FUNCTION_SUFFIX) and (named := self._names.get(host.removesuffix(FUNCTION_SUFFIX))):
-            return named
+        if host.endswith(FUNCTION_SUFFIX):
+            function, _, service = host.removesuffix(FUNCTION_SUFFIX).partition(".")
+            if named := self._trigger_store.http_triggers(function, service, LATEST):
+                return named
         if host.endswith(_LOCAL_SUFFIX) or host.endswith(TRIGGER_SUFFIXES):
-            labelled = self._labels.get(host.partition(".")[0])
-            return [] if labelled is None else [labelled]
+            return self._trigger_store.labelled(host.partition(".")[0])
         return []
 
     def _by_domain(self, domain: Domain, request: Request) -> HttpTarget:
@@ -277,26 +288,17 @@ class HttpRouting:
         return HttpTarget(tenant=domain.tenant, trigger=trigger, target=target, request_uri=target, domain=domain)
 
     def _trigger(self, tenant: Tenant, service: str, function: str, qualifier: str) -> Trigger:
-        trigger = self._triggers.get((tenant, service, function, qualifier))
+        key = (tenant, service, function, qualifier)
+        trigger = self._triggers.get(key) or self._trigger_store.http_trigger(*key)
         if trigger is None:
             self._resolver.function(tenant, service, function, qualifier)  # the better answer when that is missing
             raise FcError("TriggerNotFound",
                 f"function '{function}' has no http trigger for the version or alias '{qualifier}'"
             )  # fmt: skip
+        self._triggers[key] = trigger
         return trigger
 
-    def _refresh(self) -> None:
-        now = (self._trigger_store.generation, self._domain_table.generation)
-        if now == self._seen:
-            return
-        self._seen = now
-        triggers = self._trigger_store.of_kind("http")
-        self._triggers = {
-            (tenant, trigger.service, trigger.function, trigger.qualifier): trigger for tenant, trigger in triggers
-        }
-        self._labels = {trigger.label: (tenant, trigger) for tenant, trigger in triggers}
-        self._names = {}
-        for tenant, trigger in triggers:
-            for name in function_names(trigger):
-                self._names.setdefault(name, []).append((tenant, trigger))
-        self._domains = {domain.name: domain for domain in self._domain_table.all()}
+    def _forget(self) -> None:
+        """Look for everything anew: a trigger or a domain has changed."""
+        self._triggers.clear()
+        self._hosts.clear()

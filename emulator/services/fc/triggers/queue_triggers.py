@@ -101,9 +101,9 @@ class QueueTriggers(TriggerWatcher):
         """Read a new queue for the triggers that wait for it, as soon as the transaction that makes it is over."""
 
         def committed(failure: CommitFailed | None) -> None:
-            for owner, trigger in self._store.of_kind("eventbridge") if failure is None else ():
+            for trigger in self._store.of_source(tenant, "eventbridge", queue) if failure is None else ():
                 source = queue_source(trigger)
-                if owner == tenant and source is not None and source.queue == queue:
+                if source is not None and source.queue == queue:
                     self.changed(tenant, trigger)
 
         self._database.after_commit(committed)

@@ -13,7 +13,7 @@ from emulator.kernel.ids import Ids
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.invoke.invoking import Enqueue, FunctionCall, Invoker
-from emulator.services.fc.model import Function, FunctionName
+from emulator.services.fc.model import FunctionName
 from emulator.services.fc.ports import Platform
 from emulator.services.fc.triggers.events import (
     ObjectChange,
@@ -31,7 +31,7 @@ from emulator.services.fc.triggers.queue_triggers import QueueTriggers
 from emulator.services.fc.triggers.store import Domains, TriggerStore
 from emulator.services.fc.triggers.timer_triggers import TimerTriggers
 from emulator.services.fc.triggers.topic_triggers import TopicTriggers, subscription_name
-from emulator.services.fc.triggers.triggers import Places, Triggers
+from emulator.services.fc.triggers.triggers import Triggers
 
 _log = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class EventSources:
         self.store = store
         self.triggers = Triggers(store, database, resolver, ids)
         self.domains = Domains(database, ports.host_names)
-        self.http_routing = HttpRouting(store, self.domains, resolver)
+        self.http_routing = HttpRouting(database, store, self.domains, resolver)
         self.http_invoker = HttpInvoker(invoker, enqueue)
         self.firing = Firing(invoker, self.http_invoker, clock, ids)
         self.timer_triggers = TimerTriggers(store, clock, platform.timers, self._fire, database.watchers)
@@ -122,10 +122,6 @@ class EventSources:
         self.triggers.clear()
         self.domains.clear()
 
-    def follow_folder(self, tenant: Tenant, functions: Iterable[Function], places: Places, now: Millis) -> None:
-        """Make the triggers of the folder's functions be what their files say; versions are passed over."""
-        self.triggers.follow_folder(tenant, [function for function in functions if not function.version], places, now)
-
     def url(self, trigger: Trigger) -> str:
         """Return the address of an HTTP trigger that works from everywhere on this machine, without a final slash."""
         return f"{self._endpoint().rstrip('/')}{trigger_path(trigger)}"
@@ -149,8 +145,8 @@ class EventSources:
         firing, nor the change from happening.
         """
         started = []
-        for owner, trigger in self.store.of_kind("oss"):
-            if owner != tenant or bucket_of(trigger.source_arn) != change.bucket:
+        for trigger in self.store.of_source(tenant, "oss", change.bucket):
+            if bucket_of(trigger.source_arn) != change.bucket:
                 continue
             if fires(trigger.config, change) and self._may_fire(tenant, trigger):
                 event = object_event(tenant, trigger.id, change)
@@ -179,11 +175,8 @@ class EventSources:
         """Whether topics may call a function: one of its topic triggers may fire, or it has none."""
         if self._guard is None:
             return True
-        own = [
-            trigger
-            for owner, trigger in self.store.of_kind("mns_topic")
-            if owner == tenant and (trigger.service, trigger.function) == (name.service, name.function)
-        ]
+        of_function = self.store.some(tenant, name.service, name.function)
+        own = [trigger for trigger in of_function if trigger.kind == "mns_topic"]
         return not own or any(self._may_fire(tenant, trigger) for trigger in own)
 
     def _fire(self, tenant: Tenant, trigger: Trigger, event: bytes, key: str) -> str:

@@ -3,11 +3,11 @@
 Few functions have more than a handful of triggers, so everything but one probe reads small ranges.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from emulator.kernel.identity import Tenant
 from emulator.services.fc.kinds import TENANT
-from emulator.services.fc.model import EVERY, SLICED, Slice
+from emulator.services.fc.model import EVERY, SLICED, Scope, Slice
 from emulator.services.fc.ports import HostNames
 from emulator.services.fc.triggers.model import Domain, Trigger, TriggerKind, is_https
 from emulator.storage.database import CommitFailed, Database
@@ -42,15 +42,43 @@ class TriggerStore(CountingStore):
         """Return all triggers of a kind, of every tenant."""
         return self._owned("WHERE kind = ?", (kind,))
 
+    def of_source(self, tenant: Tenant, kind: TriggerKind, name: str) -> list[Trigger]:
+        """Return the triggers of a kind whose source may be the bucket, topic or queue *name*, and few others."""
+        where = "kind = ? AND account = ? AND region = ? AND (instr(source_arn, ?) OR instr(config, ?))"
+        return self._all(_TRIGGERS, where, (kind, *tenant, name, name))
+
+    def labelled(self, label: str) -> list[tuple[Tenant, Trigger]]:
+        """Return the HTTP trigger with a label, of whatever tenant, as the only one; none without one."""
+        return self._owned("WHERE label = ? AND label <> ''", (label,))
+
+    def http_triggers(self, function: str, service: str, qualifier: str) -> list[tuple[Tenant, Trigger]]:
+        """Return the HTTP triggers of functions by their names in small letters, of every tenant.
+
+        An empty *service* means whatever service, and none.
+        """
+        where = "kind = 'http' AND lower(function) = ? AND ? IN ('', lower(service)) AND qualifier = ?"
+        return self._owned(f"WHERE {where}", (function, service, qualifier))
+
+    def http_trigger(self, tenant: Tenant, service: str, function: str, qualifier: str) -> Trigger | None:
+        """Return the HTTP trigger of a version or alias of a function."""
+        where = f"{_OWN} AND kind = 'http' AND qualifier = ?"
+        return self._one(_TRIGGERS, where, (*tenant, service, function, qualifier))
+
     def enabled_of_kind(self, kind: TriggerKind) -> list[tuple[Tenant, Trigger]]:
         """Return the triggers of a kind that are switched on, of every tenant."""
         return self._owned(f"WHERE kind = ? AND {_ENABLED}", (kind,))
 
-    def loose(self, tenant: Tenant) -> list[Trigger]:
-        """Return the triggers that a functions folder has made, and those whose function does not exist."""
-        return self._all(
-            _TRIGGERS, f"account = ? AND region = ? AND (folder <> '' OR NOT EXISTS ({_FUNCTION}))", tenant
-        )
+    def loose(self, tenant: Tenant, scopes: Iterable[Scope] | None = None) -> list[Trigger]:
+        """Return the triggers that a functions folder has made, and those whose function does not exist.
+
+        All of them, or those of functions in *scopes*.
+        """
+        where = f"account = ? AND region = ? AND (folder <> '' OR NOT EXISTS ({_FUNCTION}))"
+        if scopes is None:
+            return self._all(_TRIGGERS, where, tenant)
+        where += " AND service = ? AND ? IN ('', function)"
+        each = (self._all(_TRIGGERS, where, (*tenant, scope.service, scope.function)) for scope in scopes)
+        return [trigger for triggers in each for trigger in triggers]
 
     def tenants(self) -> dict[Tenant, int]:
         """Return how many triggers each account has in each region where it has some."""
@@ -70,6 +98,11 @@ class TriggerStore(CountingStore):
         """Return up to *limit* triggers of a tenant by function and name after the first *skipped*; -1: all."""
         where = "account = ? AND region = ? ORDER BY service, function, name LIMIT ? OFFSET ?"
         return self._all(_TRIGGERS, where, (*tenant, limit, skipped))
+
+    def after(self, tenant: Tenant, last: tuple[str, str, str], limit: int) -> list[Trigger]:
+        """Return up to *limit* triggers of a tenant beyond a service, function and name."""
+        where = "account = ? AND region = ? AND (service, function, name) > (?, ?, ?)"
+        return self._all(_TRIGGERS, f"{where} ORDER BY service, function, name LIMIT ?", (*tenant, *last, limit))
 
     def dependent(self, tenant: Tenant, *, off: bool) -> Iterator[Trigger]:
         """Yield the triggers that need a queue or topic to work, and those that are switched *off* if these count."""

@@ -22,8 +22,8 @@ class TopicTriggers(TriggerWatcher):
 
     def topic_made(self, tenant: Tenant, topic: str) -> None:
         """Subscribe the functions of the folder whose triggers name a new topic, in the transaction that creates it."""
-        for owner, trigger in self._store.of_kind("mns_topic"):
-            if owner == tenant and trigger.folder and topic_of(trigger.source_arn) == topic:
+        for trigger in self._store.of_source(tenant, "mns_topic", topic):
+            if trigger.folder and topic_of(trigger.source_arn) == topic:
                 self.joining(tenant, trigger)
 
     def waits_for(self, tenant: Tenant, trigger: Trigger) -> str:

@@ -6,7 +6,7 @@ that queue, which the cloud has and nobody writes by heart.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from emulator.kernel.clock import Millis
@@ -18,7 +18,7 @@ from emulator.services.fc import limits
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.codec import BODY, check_name
 from emulator.services.fc.errors import FcError, InvalidArgument
-from emulator.services.fc.model import Function, Slice, Struct, check_if_match
+from emulator.services.fc.model import Function, Scope, Slice, Struct, check_if_match, scope_of
 from emulator.services.fc.triggers.model import (
     KINDS,
     Trigger,
@@ -80,10 +80,19 @@ class Triggers:
         self._database = database
         self._resolver = resolver
         self._ids = ids
-        self._told: frozenset[str] = frozenset()
-        self.problems: tuple[str, ...] = ()
-        """What is wrong with triggers of the functions folder, each with its place."""
+        self._said: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
+        """Of functions of the folder: what is wrong with their triggers, and what these wait for."""
         self.watchers: list[TriggerWatcher] = []
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with triggers of the functions folder, each with its place."""
+        return [problem for problems, _ in self._said.values() for problem in problems]
+
+    @property
+    def unsettled(self) -> set[Scope]:
+        """The scopes in the functions folder that have such triggers: what they lack may be there the next time."""
+        return {scope_of(*function) for function, (problems, _) in self._said.items() if problems}
 
     def create(self, tenant: Tenant, service: str, function: str, body: Mapping[str, Any], now: Millis) -> Trigger:
         """Create a trigger from a request body.
@@ -170,17 +179,28 @@ class Triggers:
         """Return why *trigger* does not work yet, empty when it does."""
         return next((reason for watcher in self.watchers if (reason := watcher.waits_for(tenant, trigger))), "")
 
-    def follow_folder(self, tenant: Tenant, functions: Iterable[Function], places: Places, now: Millis) -> None:
+    def follow_folder(
+        self,
+        tenant: Tenant,
+        functions: Iterable[Function],
+        scopes: Collection[Scope] | None,
+        places: Places,
+        now: Millis,
+    ) -> None:
         """Make the triggers of the folder's functions be what their files say.
 
-        *functions* are those of the folder, current versions only. What cannot be used is left out and one of the
-        `problems`; what waits for something is kept. Either is logged once. Triggers of functions that have left are
-        removed, those made by the API too.
+        *functions* are those of the folder, current versions only: all of them, or those in *scopes*. What cannot be
+        used is left out and one of the `problems`; what waits for something is kept. Either is logged when it is new.
+        Triggers of functions that have left are removed, those made by the API too.
         """
-        gone = {(trigger.service, trigger.function, trigger.name): trigger for trigger in self._store.loose(tenant)}
-        problems, waits = [], []
+        loose = self._store.loose(tenant, scopes)
+        gone = {(trigger.service, trigger.function, trigger.name): trigger for trigger in loose}
+        told = self._said
+        self._said = {key: each for key, each in told.items() if scopes is not None and scope_of(*key) not in scopes}
         for function in functions:
             where = dict(enumerate(places.get((function.service, function.name), ())))
+            problems: list[str] = []
+            waits: list[str] = []
             for number, described in enumerate(function.triggers):
                 place = where.get(number, function.folder)
                 named = f"the trigger '{name}'" if (name := _name_of(described)) else "a trigger"
@@ -195,13 +215,14 @@ class Triggers:
                     gone.pop((function.service, function.name, trigger.name), None)
                     if reason := self.waits_for(tenant, trigger):
                         waits.append(f"{place}: {named} waits: {reason}")
+            if problems or waits:
+                self._said[function.service, function.name] = problems, waits
         for trigger in gone.values():
             self._delete(tenant, trigger)
-        for text in (*problems, *waits):
-            if text not in self._told:
+        known = {text for texts in told.values() for part in texts for text in part}
+        for text in (text for texts in self._said.values() for part in texts for text in part):
+            if text not in known:
                 _log.warning("%s", text)
-        self._told = frozenset((*problems, *waits))
-        self.problems = tuple(problems)
 
     def _follow(self, tenant: Tenant, described: Trigger, now: Millis) -> Trigger:
         old = self._store.get(tenant, described.service, described.function, described.name)
@@ -260,9 +281,7 @@ class Triggers:
             watcher.joining(tenant, trigger)
 
     def _check_bucket(self, tenant: Tenant, bucket: str) -> None:
-        others = sum(
-            owner == tenant and bucket_of(other.source_arn) == bucket for owner, other in self._store.of_kind("oss")
-        )
+        others = sum(bucket_of(other.source_arn) == bucket for other in self._store.of_source(tenant, "oss", bucket))
         if others >= limits.TRIGGERS_PER_BUCKET:
             raise FcError("LimitExceeded", f"the bucket '{bucket}' has {others} triggers already, and cannot have more")
 

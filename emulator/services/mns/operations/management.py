@@ -19,6 +19,7 @@ from emulator.services.mns.management.codec import (
     done,
     numbered,
     page,
+    page_of,
     queue_object,
     read_fifo,
     read_json,
@@ -76,13 +77,19 @@ def set_queue_attributes(service: MessageService, call: OperationRequest) -> Rep
 
 @operation("GetQueueAttributes")
 def get_queue_attributes(service: MessageService, call: OperationRequest) -> Reply:
-    """Return a queue. Raises: MissingParameter, QueueNotExist. Source: GetQueueAttributes (2022-01-19)."""
+    """Return a queue.
+
+    Raises: MissingParameter, QueueNotExist. Source: GetQueueAttributes (2022-01-19).
+    """
     return success(queue_object(service.queues.view(call.tenant, required(call.parameters, "QueueName"))))
 
 
 @operation("DeleteQueue")
 def delete_queue(service: MessageService, call: OperationRequest) -> Reply:
-    """Delete a queue; deleting a missing one succeeds. Raises: MissingParameter. Source: DeleteQueue (2022-01-19)."""
+    """Delete a queue; deleting a missing one succeeds.
+
+    Raises: MissingParameter. Source: DeleteQueue (2022-01-19).
+    """
     service.queues.delete(call.tenant, required(call.parameters, "QueueName"))
     return done()
 
@@ -91,17 +98,21 @@ def delete_queue(service: MessageService, call: OperationRequest) -> Reply:
 def list_queues(service: MessageService, call: OperationRequest) -> Reply:
     """Return a page of the queues whose names start with QueueName, of the QueueType and with all the Tags.
 
-    Raises: InvalidParameter. Source: ListQueue (2022-01-19); that the name is a prefix is assumed.
+    Raises: InvalidParameter. Source: ListQueue (2022-01-19); assumed: the name is a prefix.
     """
     parameters = call.parameters
     number, size = read_page(parameters)
     fifo, tags = read_fifo(parameters, "QueueType"), set(read_tags(parameters))
+    shown = partial(queue_object, listed=True)
+    if fifo is None and not tags:
+        part = service.queues.numbered(call.tenant, parameters.get("QueueName", ""), (number - 1) * size, size)
+        return success(page_of(*part, number, size, shown))
     queues = [
         view
         for view in _all(service.queues.page, call.tenant, parameters.get("QueueName", ""))
         if fifo in {None, view.queue.settings.fifo} and tags <= set(view.queue.settings.tags)
     ]
-    return success(page(queues, number, size, partial(queue_object, listed=True)))
+    return success(page(queues, number, size, shown))
 
 
 def _all(pages: Callable[..., Page[T]], tenant: Tenant, prefix: str) -> Iterator[T]:
@@ -143,13 +154,19 @@ def set_topic_attributes(service: MessageService, call: OperationRequest) -> Rep
 
 @operation("GetTopicAttributes")
 def get_topic_attributes(service: MessageService, call: OperationRequest) -> Reply:
-    """Return a topic. Raises: MissingParameter, TopicNotExist. Source: GetTopicAttributes (2022-01-19)."""
+    """Return a topic.
+
+    Raises: MissingParameter, TopicNotExist. Source: GetTopicAttributes (2022-01-19).
+    """
     return success(topic_object(service.topics.view(call.tenant, required(call.parameters, "TopicName"))))
 
 
 @operation("DeleteTopic")
 def delete_topic(service: MessageService, call: OperationRequest) -> Reply:
-    """Delete a topic; deleting a missing one succeeds. Raises: MissingParameter. Source: DeleteTopic (2022-01-19)."""
+    """Delete a topic; deleting a missing one succeeds.
+
+    Raises: MissingParameter. Source: DeleteTopic (2022-01-19).
+    """
     service.topics.delete(call.tenant, required(call.parameters, "TopicName"))
     return done()
 
@@ -165,12 +182,17 @@ def list_topics(service: MessageService, call: OperationRequest) -> Reply:
     parameters = call.parameters
     number, size = read_page(parameters)
     fifo, tags = read_fifo(parameters, "TopicType"), set(read_tags(parameters))
-    topics = [
-        view
-        for view in _all(service.topics.page, call.tenant, parameters.get("TopicName", ""))
-        if fifo in {None, view.topic.settings.fifo} and tags <= set(view.topic.settings.tags)
-    ]
-    part = page(topics, number, size, topic_object)
+    prefix = parameters.get("TopicName", "")
+    if fifo is None and not tags:
+        found = service.topics.numbered(call.tenant, prefix, (number - 1) * size, size)
+        part = page_of(*found, number, size, topic_object)
+    else:
+        topics = [
+            view
+            for view in _all(service.topics.page, call.tenant, prefix)
+            if fifo in {None, view.topic.settings.fifo} and tags <= set(view.topic.settings.tags)
+        ]
+        part = page(topics, number, size, topic_object)
     return success({name: part[name] for name in ("PageData", "PageNum", "PageSize", "Total")})
 
 
@@ -179,7 +201,7 @@ def subscribe(service: MessageService, call: OperationRequest) -> Reply:
     """Subscribe an endpoint to a topic, or confirm that the same subscription exists; return its name.
 
     A queue whose MaximumMessageSize is below the topic's is accepted, as the XML API does not: what is too large for it
-    fails when it is delivered. Source: terraform-provider-alicloud, its test of event rules.
+    fails when it is delivered. Source: terraform-provider-alicloud, test of event rules.
 
     Raises: MissingParameter, InvalidParameter, TopicNotExist, EndpointInvalid, InvalidArgument,
     SubscriptionAlreadyExist and others of the XML API. Source: Subscribe (2022-01-19).
@@ -221,7 +243,10 @@ def get_subscription_attributes(service: MessageService, call: OperationRequest)
 
 @operation("Unsubscribe")
 def unsubscribe(service: MessageService, call: OperationRequest) -> Reply:
-    """End a subscription; ending a missing one succeeds. Raises: MissingParameter. Source: Unsubscribe (2022-01-19)."""
+    """End a subscription; ending a missing one succeeds.
+
+    Raises: MissingParameter. Source: Unsubscribe (2022-01-19).
+    """
     service.subscriptions.delete(call.tenant, *_names(call.parameters))
     return done()
 
@@ -315,7 +340,7 @@ def tag_resources(service: MessageService, call: OperationRequest) -> Reply:
     """Set tags of queues or topics; tags with the same keys are replaced.
 
     Raises: MissingParameter, InvalidParameter, QueueNotExist, TopicNotExist.
-    Source: terraform-provider-alicloud, SetResourceTags; the answer is assumed.
+    Source: terraform-provider-alicloud, SetResourceTags; assumed: the response.
     """
     tags = dict(read_tags(call.parameters))
     if not tags:
@@ -328,7 +353,7 @@ def untag_resources(service: MessageService, call: OperationRequest) -> Reply:
     """Remove the tags with the keys that the request names.
 
     Raises: MissingParameter, InvalidParameter, QueueNotExist, TopicNotExist.
-    Source: terraform-provider-alicloud, SetResourceTags; the answer is assumed.
+    Source: terraform-provider-alicloud, SetResourceTags; assumed: the response.
     """
     keys = numbered(call.parameters, "TagKey")
     return _changed(service, call, lambda present: {key: present[key] for key in present if key not in keys})

@@ -65,7 +65,7 @@ def set_account_attributes(service: MessageService, call: OperationRequest) -> R
 def get_account(service: MessageService, call: OperationRequest) -> Response:
     """Return the number of the account: 200.
 
-    Source: error decoders of the SDKs, form assumed.
+    Source: error decoders of the SDKs; assumed: the form.
     """
     return respond(call, 200, document("Account", leaf("AccountId", call.tenant.account)))
 
@@ -74,7 +74,7 @@ def get_account(service: MessageService, call: OperationRequest) -> Response:
 def open_service(service: MessageService, call: OperationRequest) -> Response:
     """Return an order number, which is the request's id; nothing is ordered.
 
-    Source: OpenService, assumed.
+    Source: OpenService; assumed.
     """
     return respond(call, 200, document("OpenService", leaf("OrderId", call.request_id)))
 
@@ -84,7 +84,7 @@ def create_queue(service: MessageService, call: OperationRequest) -> Response:
     """Create a queue: 201 with its URL, 204 when one with the same attributes exists.
 
     Raises: InvalidQueueName, QueueNameLengthError, InvalidArgument, QueueAlreadyExist, MalformedXML, SchemaViolation.
-    Source: CreateQueue; that 204 carries the URL too, the Python client needs it.
+    Source: CreateQueue; the URL in a 204: aliyun-mns-python-sdk.
     """
     name = call.path["queue"]
     is_new = service.queues.create(call.tenant, name, read_change(QUEUE, call.http.body))

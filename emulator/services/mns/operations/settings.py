@@ -39,7 +39,10 @@ _MATCHERS = frozenset({"MatchState", "Name", "Prefix", "Suffix"})
 
 @operation("GetAccountAttributes")
 def get_account_attributes(service: MessageService, call: OperationRequest) -> Reply:
-    """Return the settings for logging and message trace. Source: GetAccountAttributes (2022-01-19)."""
+    """Return the settings for logging and message trace.
+
+    Source: GetAccountAttributes (2022-01-19).
+    """
     stored = _account(service, call)
     return success(
         {
@@ -55,8 +58,7 @@ def get_account_attributes(service: MessageService, call: OperationRequest) -> R
 def set_account_attributes(service: MessageService, call: OperationRequest) -> Reply:
     """Change the settings that the parameters name; disabling the log clears its destination.
 
-    Raises: InvalidParameter. Source: SetAccountAttributes; for the latter terraform-provider-alicloud, its test of the
-    account's logging.
+    Raises: InvalidParameter. Source: SetAccountAttributes; the cleared destination: terraform-provider-alicloud.
     """
     parameters = call.parameters
     log, trace = read_switch(parameters, "LogEnabled"), read_switch(parameters, "MessageTraceEnabled")
@@ -75,13 +77,19 @@ def set_account_attributes(service: MessageService, call: OperationRequest) -> R
 
 @operation("EnableEndpoint")
 def enable_endpoint(service: MessageService, call: OperationRequest) -> Reply:
-    """Enable the public endpoint. Raises: MissingParameter, InvalidParameter. Source: EnableEndpoint (2022-01-19)."""
+    """Enable the public endpoint.
+
+    Raises: MissingParameter, InvalidParameter. Source: EnableEndpoint (2022-01-19).
+    """
     return _switch_endpoint(service, call, enabled=True)
 
 
 @operation("DisableEndpoint")
 def disable_endpoint(service: MessageService, call: OperationRequest) -> Reply:
-    """Disable the public endpoint. Raises: MissingParameter, InvalidParameter. Source: DisableEndpoint (2022-01-19)."""
+    """Disable the public endpoint.
+
+    Raises: MissingParameter, InvalidParameter. Source: DisableEndpoint (2022-01-19).
+    """
     return _switch_endpoint(service, call, enabled=False)
 
 
@@ -93,7 +101,7 @@ def _switch_endpoint(service: MessageService, call: OperationRequest, *, enabled
 
 @operation("GetEndpointAttribute")
 def get_endpoint_attribute(service: MessageService, call: OperationRequest) -> Reply:
-    """Return whether the public endpoint is enabled (it is until it is disabled: assumed) and who may use it.
+    """Return whether the public endpoint is enabled, and its access list; it is enabled at first (assumed).
 
     Raises: MissingParameter, InvalidParameter. Source: GetEndpointAttribute (2022-01-19).
     """
@@ -106,7 +114,10 @@ def get_endpoint_attribute(service: MessageService, call: OperationRequest) -> R
 
 @operation("AuthorizeEndpointAcl")
 def authorize_endpoint_acl(service: MessageService, call: OperationRequest) -> Reply:
-    """Add networks to the access list. Raises: MissingParameter, InvalidParameter. Source: AuthorizeEndpointAcl."""
+    """Add networks to the access list.
+
+    Raises: MissingParameter, InvalidParameter. Source: AuthorizeEndpointAcl.
+    """
     store = service.topic_store
     for network, text in _networks(call.parameters).items():
         entry = {"AclStrategy": "allow", "Cidr": text, "CreateTime": call.now}
@@ -117,7 +128,10 @@ def authorize_endpoint_acl(service: MessageService, call: OperationRequest) -> R
 
 @operation("RevokeEndpointAcl")
 def revoke_endpoint_acl(service: MessageService, call: OperationRequest) -> Reply:
-    """Remove networks from the access list. Raises: MissingParameter, InvalidParameter. Source: RevokeEndpointAcl."""
+    """Remove networks from the access list.
+
+    Raises: MissingParameter, InvalidParameter. Source: RevokeEndpointAcl.
+    """
     for network in _networks(call.parameters):
         service.topic_store.put_open_setting(call.tenant, _ACL + network, None)
     return success()
@@ -167,7 +181,10 @@ def create_event_rule(service: MessageService, call: OperationRequest) -> Reply:
 
 @operation("GetEventRule")
 def get_event_rule(service: MessageService, call: OperationRequest) -> Reply:
-    """Return a rule. Raises: MissingParameter, EventRuleNotExist. Source: GetEventRule (2022-01-19)."""
+    """Return a rule.
+
+    Raises: MissingParameter, EventRuleNotExist. Source: GetEventRule (2022-01-19).
+    """
     rule = service.topic_store.open_setting(call.tenant, _key_of(call.parameters))
     if not isinstance(rule, dict):
         raise MnsError("EventRuleNotExist")
@@ -176,7 +193,10 @@ def get_event_rule(service: MessageService, call: OperationRequest) -> Reply:
 
 @operation("DeleteEventRule")
 def delete_event_rule(service: MessageService, call: OperationRequest) -> Reply:
-    """Delete a rule; deleting a missing one succeeds (assumed). Raises: MissingParameter. Source: DeleteEventRule."""
+    """Delete a rule; deleting a missing one succeeds (assumed).
+
+    Raises: MissingParameter. Source: DeleteEventRule.
+    """
     service.topic_store.put_open_setting(call.tenant, _key_of(call.parameters), None)
     return success()
 

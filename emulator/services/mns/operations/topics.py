@@ -24,7 +24,7 @@ def create_topic(service: MessageService, call: OperationRequest) -> Response:
     """Create a topic: 201 with its URL, 204 when one with the same attributes exists.
 
     Raises: TopicNameInvalid, TopicNameLengthError, InvalidArgument, TopicAlreadyExist, MalformedXML, SchemaViolation.
-    Source: CreateTopic; that 204 carries the URL too, the Python client needs it.
+    Source: CreateTopic; the URL in a 204: aliyun-mns-python-sdk.
     """
     name = call.path["topic"]
     is_new = service.topics.create(call.tenant, name, read_change(TOPIC, call.http.body))

@@ -51,7 +51,7 @@ def canonical(value: Any) -> str:
     try:
         text = "".join(_chunks(value, 0)) if _chunks else _slow(value)
     except (RecursionError, TypeError) as error:
-        raise ValueError("the data nests too deep or has keys that are no text") from error
+        raise ValueError("the data is nested too deeply or has keys that are not text") from error
     if not text.isascii():
         text.encode()
     return text

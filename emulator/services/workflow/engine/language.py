@@ -201,7 +201,7 @@ class Program(Definition):
 
         Raises: LookupError for a language that has no such maps.
         """
-        raise LookupError(f"step {step} is no distributed map")
+        raise LookupError(f"step {step} is not a distributed map")
 
     @abstractmethod
     def again(self, facts: "Facts", state: ExecutionState, strand: Strand, entry: Entry) -> Events:

@@ -88,7 +88,7 @@ class Evaluation:
         """Return the value of an operand of ``&&``, ``||`` or ``!``."""
         value = operand.value(self)
         if not isinstance(value, bool):
-            raise EvaluationError(f"{sign!r} takes booleans, and {operand} is none")
+            raise EvaluationError(f"{sign!r} takes booleans, but {operand} is not one")
         return value
 
     def negative(self, value: Any) -> Any:

@@ -174,7 +174,7 @@ def describe_map_run(service: Workflow, call: OperationRequest) -> Reply:
     """Return a run of a distributed map: status, limits and numbers of elements by status.
 
     Raises: WorkflowError: MissingRequiredParams, FlowNotExists, ExecutionNotExists, MapRunNotExists.
-    Source: alibabacloud_fnf20190315; the error is assumed.
+    Source: alibabacloud_fnf20190315; assumed: the error.
     """
     run, counts = _map_run(service, call)
     return {
@@ -193,7 +193,7 @@ def update_map_run(service: Workflow, call: OperationRequest) -> Reply:
     """Change the limits of an open run; omitted ones stay as they are.
 
     Raises: WorkflowError: MissingRequiredParams, InvalidArgument, FlowNotExists, ExecutionNotExists, MapRunNotExists.
-    Source: alibabacloud_fnf20190315; the error is assumed.
+    Source: alibabacloud_fnf20190315; assumed: the error.
     """
     at_once = whole(call, "Concurrency", _MAP_CONCURRENCY)
     count = whole(call, "ToleratedFailedCount", _MAP_TOLERATED)

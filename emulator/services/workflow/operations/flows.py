@@ -60,8 +60,8 @@ def _shown(record: FlowRecord) -> Reply:
 async def update_flow(service: Workflow, call: OperationRequest) -> Reply:
     """Change the named attributes of a flow; returns it without its execution mode.
 
-    Raises: WorkflowError: MissingRequiredParams, InvalidArgument, FlowNotExists.
-    Source: UpdateFlow, Serverless Workflow API reference; alibabacloud_fnf20190315 for the members.
+    Raises: WorkflowError: MissingRequiredParams, InvalidArgument, FlowNotExists. Source: UpdateFlow, Serverless
+    Workflow API reference; members: alibabacloud_fnf20190315.
     """
     name = required(call, "Name")
     parse_changed_settings(call, FlowSettings())  # values are judged before the flow is looked for
@@ -199,7 +199,7 @@ def delete_flow_alias(service: Workflow, call: OperationRequest) -> Reply:
 
 @operation("ListFlowAliases")
 def list_flow_aliases(service: Workflow, call: OperationRequest) -> Reply:
-    """Return the aliases of a flow by name; only here the weights are texts.
+    """Return the aliases of a flow by name, with their weights as texts.
 
     Raises: WorkflowError: MissingRequiredParams, InvalidArgument, FlowNotExists.
     Source: alibabacloud_fnf20190315.

@@ -38,7 +38,8 @@ class DocumentReader:
         try:
             return read_nodes(self._file.read_text(encoding="utf-8"), most_values=MOST_VALUES)
         except (OSError, UnicodeDecodeError) as error:
-            raise CaseError(self._file, f"the file cannot be read: {error}") from error
+            reason = getattr(error, "strerror", None) or error
+            raise CaseError(self._file, f"the file cannot be read: {reason}") from error
         except UnreadableYaml as error:
             raise CaseError(self._file, error.problem, error.line, error.column) from error
 

@@ -24,7 +24,7 @@ def problem_of(expected: Any) -> str:
         try:
             re.compile(expected[1:-1])
         except re.error as error:
-            return f"{expected} is no pattern: {error}"
+            return f"{expected} is not a valid pattern: {error}"
     return ""
 
 

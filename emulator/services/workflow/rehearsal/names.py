@@ -30,7 +30,7 @@ def wrong_action(action: str) -> str:
     """Return why no task can have an action, empty when one can: those of products that are not here are taken."""
     service, colon, operation = action.partition(":")
     if not (service and colon and operation):
-        return f"{action!r} is no action; an action is written SERVICE:Operation, such as MNS:SendMessage"
+        return f"{action!r} is not an action; write SERVICE:Operation, such as MNS:SendMessage"
     known = {action_key(name): name for name in ACTIONS}
     if action_key(action) not in known and any(name.startswith(f"{service.lower()}:") for name in known):
         return f"there is no action {action!r}; {nearest(action, list(ACTIONS))}"

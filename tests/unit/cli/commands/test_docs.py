@@ -37,7 +37,7 @@ def test_words_that_are_nowhere_fail(capsys):
     """With what to do."""
     assert main(["docs", "zyzzyva"]) == 1
 
-    assert "localyun docs lists the pages" in capsys.readouterr().err
+    assert "localyun docs lists all pages" in capsys.readouterr().err
 
 
 def test_a_page_is_printed_as_it_is(capsys):

@@ -131,7 +131,7 @@ def test_programs_are_named_when_none_trusts_the_emulator(tmp_path):
 
     (found,) = doctor.certificates(state, now / 1000, {})
 
-    assert found.found.startswith("this shell's programs do not trust the emulator's authority: Python (ssl)")
+    assert found.found.startswith("programs of this shell do not trust the emulator's certificates: Python (ssl)")
 
 
 def test_all_programs_may_trust_the_emulator(tmp_path):

@@ -69,7 +69,7 @@ async def test_what_a_file_of_the_project_names_stays_in_it_too(project, tmp_pat
         written = await refused(client, "export", folder="out")
 
     assert [answer for answer in answers if "is outside of" not in answer] == []
-    assert "already has s.yaml" in written
+    assert "already contains s.yaml" in written
     assert [path.name for path in outside.iterdir()] == ["secret.txt"]
 
 

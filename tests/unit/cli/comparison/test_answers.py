@@ -76,10 +76,19 @@ def test_a_body_that_the_recording_lacks_is_not_compared():
     assert told(replace(lacking, lacks=0), answer({"a": 1})) != [("header", "x-fc-error-type")]
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"log": {"entries": [{}]}}', '{"log": {"entries": 1}}'])
-def test_other_files_are_no_recordings(text):
-    """A browser's other exports, say."""
-    with pytest.raises(NoRecording):
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "Expecting value"),
+        ("{}", "'log' is missing"),
+        ("[]", "it is JSON, but"),
+        ('{"log": {"entries": [{}]}}', "'request' is missing"),
+        ('{"log": {"entries": 1}}', "it is JSON, but"),
+    ],
+)
+def test_other_files_are_no_recordings(text, reason):
+    """A browser's other exports, say; the message gives the reason without names of Python's."""
+    with pytest.raises(NoRecording, match=reason):
         read(text)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from emulator.kernel import system
 from emulator.kernel.notifications import Notifications
-from emulator.services.fc.catalog import following, watching
+from emulator.services.fc.catalog import following, store, watching
 from emulator.services.fc.catalog.watching import Unwatchable
 from tests.unit.fc.catalog.test_loading import SHOP, write
 
@@ -265,3 +265,77 @@ async def test_a_call_of_what_was_not_edited_waits_for_nothing(open_site, tmp_pa
             waits.append(waited)
 
     assert 1 <= len(waits) < 5
+
+
+async def edited(site, root, name: str, text: str) -> None:
+    """Edit a function and wait until that has been read, without a call."""
+    write(root, {f"{name}/index.py": text})
+    while (waited := site.fc.catch_up("", name)) is not None:
+        await asyncio.wait_for(waited, 10)
+        if not site.fc.edits_announced:
+            return
+
+
+@pytest.mark.parametrize("others", [4, 40])
+async def test_an_edit_is_read_and_applied_without_the_other_functions(open_site, tmp_path, monkeypatch, way, others):
+    """Their rows are not read; where edits are announced, neither are their folders."""
+    names = [f"f{number}" for number in range(others)]
+    root = write(tmp_path / "functions", {f"{name}/index.py": "" for name in names})
+
+    async with open_site(root) as site:
+        rows, looked, real, scandir = [], [], store._FUNCTIONS.item, os.scandir
+        monkeypatch.setattr(store._FUNCTIONS, "item", lambda row: (rows.append(real(row)), rows[-1])[1])
+        monkeypatch.setattr(os, "scandir", lambda path: (looked.append(str(path)), scandir(path))[1])
+        await edited(site, root, "f3", "edited")
+        after = await code(site, "f3")
+
+    assert after == "edited"
+    assert {row.name for row in rows} == {"f3"}
+    if way == "announced":
+        assert {path for path in looked if path.startswith(str(root))} == {str(root / "f3"), str(root / "f3/versions")}
+
+
+async def test_what_a_failed_commit_has_undone_is_applied_with_the_next_edit(open_site, tmp_path, way):
+    """After a rollback the whole folder is compared with the state."""
+    root = write(tmp_path / "functions", {"hello/index.py": "", "other/index.py": ""})
+
+    async with open_site(root) as site:
+        first = site.fc.store.function(site.tenant, "", "hello").code
+        site.fc._database.commit()
+        taking = site.fc.follower._changed
+
+        def lose(snapshot):
+            taking(snapshot)
+            site.fc._database._lost = True  # as after a full disk: SQLite has undone the transaction
+            site.fc._database._connection.rollback()
+
+        site.fc.follower._changed = lose
+        await edited(site, root, "hello", "edited")
+        await asyncio.sleep(0)
+        lost = site.fc.store.function(site.tenant, "", "hello").code
+        site.fc.follower._changed = taking
+        await edited(site, root, "other", "edited")
+        healed = site.fc.store.function(site.tenant, "", "hello").code
+
+    assert lost == first
+    assert healed != first
+
+
+async def test_a_trigger_is_tried_again_with_each_edit_until_it_can_be_made(open_site, tmp_path, way):
+    """What it lacked, such as an alias, may have come by the API meanwhile."""
+    trigger = "triggers: [{name: t, type: timer, qualifier: live, config: {cronExpression: '@every 1h'}}]"
+    root = write(tmp_path / "functions", {"hello/index.py": "", "hello/function.yml": trigger, "other/index.py": ""})
+
+    async with open_site(root) as site:
+        before = list(site.fc.problems)
+        await edited(site, root, "other", "first")
+        still = list(site.fc.problems)
+        assert (await site.v3("POST", "/functions/hello/versions", {})).status == 200
+        alias = {"aliasName": "live", "versionId": "1"}
+        assert (await site.v3("POST", "/functions/hello/aliases", alias)).status == 200
+        await edited(site, root, "other", "second")
+        made = [each.name for each in site.fc.sources.store.some(site.tenant, "", "hello")]
+
+    assert before == still
+    assert "is left out" in before[0]
+    assert (made, site.fc.problems) == (["t"], [])

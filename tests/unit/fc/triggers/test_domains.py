@@ -6,6 +6,7 @@ import pytest
 
 from emulator.http.message import Headers, Request
 from emulator.kernel.errors import ServiceError
+from emulator.storage.rows import Row
 from emulator.wire.request import OperationRequest
 
 ROUTE = {"path": "/*", "serviceName": "shop", "functionName": "order"}
@@ -308,3 +309,36 @@ async def test_function_has_a_name_of_its_own(site):
     assert found(first)[1:] == ("Order", *rest)
     assert found("none") == "TriggerNotFound: no http trigger has the address 'none.fc.localhost'"
     assert not site.fc.sources.http_routing.concerns(Request("GET", "/", Headers()), "page.localhost")
+
+
+@pytest.mark.parametrize("others", [2, 30])
+async def test_a_request_looks_for_its_own_trigger_however_many_there_are(site, monkeypatch, others):
+    """After a change of any trigger as well: by path, by a label, by the name of a function; then it looks no more."""
+    await site.make_function("shop", "order")
+    body = {"triggerName": "h", "triggerType": "http", "triggerConfig": {"methods": ["GET"], "authType": "anonymous"}}
+    for number in range(others):
+        await site.make_function("shop", f"other{number}")
+        assert (await site.v1("POST", f"/services/shop/functions/other{number}/triggers", body)).status == 200
+    assert (await site.v1("POST", "/services/shop/functions/order/triggers", body)).status == 200
+    routing, (label,) = (
+        site.fc.sources.http_routing,
+        [each.label for _, each in site.fc.sources.store.all() if each.function == "order"],
+    )
+    requests = [
+        (Request("GET", "/2016-08-15/proxy/shop/order/", Headers()), "localhost"),
+        (Request("GET", "/", Headers()), f"{label}.localhost"),
+        (Request("GET", "/", Headers()), "order.fc.localhost"),
+    ]
+    made, real = [], Row.item
+    monkeypatch.setattr(Row, "item", lambda self, row: (made.append(row), real(self, row))[1])
+    asked = []
+    site.database._connection.set_trace_callback(asked.append)
+
+    for _ in range(2):
+        found = {routing.find(*each, site.tenant).trigger.function for each in requests}
+    site.database._connection.set_trace_callback(None)
+
+    assert found == {"order"}
+    assert len(made) == 3
+    plans = [row[3] for sql in asked for row in site.database.read(f"EXPLAIN QUERY PLAN {sql}")]
+    assert all(plan.startswith("SEARCH") for plan in plans), plans

@@ -8,6 +8,7 @@ import pytest
 from emulator.kernel.frozen import replace
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.ports import TopicMissing
+from emulator.services.fc.triggers import store
 from emulator.services.fc.triggers.events import ObjectChange
 from emulator.wire.dates import iso_seconds
 from tests.waiting import until
@@ -124,6 +125,29 @@ async def test_objects_fire_the_triggers_that_match(site):
     assert events(site)[0]["events"][0]["oss"]["object"]["key"] == "in/x"
 
 
+@pytest.mark.parametrize("others", [1, 15])
+async def test_an_object_looks_for_the_triggers_of_its_bucket(site, monkeypatch, others):
+    """However many triggers other buckets have: their rows are passed over by the database."""
+    await site.make_function()
+    arn, role = "acs:oss:cn-hangzhou:123456789012:{}", "acs:ram::1:role/r"
+    config = {"events": ["oss:ObjectCreated:*"], "filter": {"Key": {"Prefix": ""}}}
+    for number in range(others):
+        made = await make(site, "oss", config, f"t{number}", sourceArn=arn.format(f"x{number}"), invocationRole=role)
+        assert made.status == 200, made.content
+    await make(site, "oss", config, "own", sourceArn=arn.format("own"), invocationRole=role)
+    change = ObjectChange(
+        event="ObjectCreated:PutObject", key="k", bucket="own", size=1, etag="E", at=site.clock.now(), request_id="R",
+        metadata={},
+    )  # fmt: skip
+    read, real = [], store._TRIGGERS.item
+    monkeypatch.setattr(store._TRIGGERS, "item", lambda row: (read.append(real(row)), read[-1])[1])
+
+    started = site.fc.sources.object_changed(site.tenant, change)
+
+    assert len(started) == 1
+    assert [trigger.name for trigger in read] == ["own"]
+
+
 class Subscriptions:
     """Stands for the topics; remembers the subscriptions there are."""
 
@@ -220,7 +244,7 @@ async def test_triggers_are_told_with_their_addresses(site):
     await site.make_function()
     await make(site, "http", {"authType": "anonymous", "methods": ["GET"]}, "web")
 
-    (row,) = site.admin.triggers()
+    (row,) = site.admin.triggers(0, 10)
 
     assert (row["function"], row["trigger"], row["type"], row["enabled"]) == ("shop/order", "web", "http", True)
     assert row["urls"][0] == "http://127.0.0.1:8868/2016-08-15/proxy/shop/order"

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from emulator.services.fc import admin
+
 HTTP = {"authType": "anonymous", "methods": ["GET", "post"]}
 TIMER = {"cronExpression": "0 0 4 * * *", "payload": "tea"}
 V1 = "/services/shop/functions/order/triggers"
@@ -290,6 +292,24 @@ async def test_a_page_of_triggers_costs_what_is_on_it(site, monkeypatch):
     assert all(b"triggerTime" in event for _, event in own)
     assert len(asked) == 14
     assert site.admin.triggers_named("T1", 3) == [("shop/order", "t10"), ("shop/order", "t11"), ("shop/order", "t12")]
+
+
+@pytest.mark.parametrize("number", [0, 1, 7])
+async def test_all_triggers_come_some_at_a_time(site, monkeypatch, number):
+    """In their order, each once, read in as many statements as there are pages, and one more."""
+    monkeypatch.setattr(admin, "_AT_ONCE", 3)
+    await site.make_function()
+    for each in range(number):
+        await make_trigger(site, triggerName=f"t{each}")
+    asked = []
+    site.database._connection.set_trace_callback(asked.append)
+
+    pages = list(site.admin.every_trigger())
+
+    site.database._connection.set_trace_callback(None)
+    assert [row["trigger"] for page in pages for row in page] == [f"t{each}" for each in range(number)]
+    assert max(map(len, pages), default=0) <= 3
+    assert len(asked) == len(pages) + 1
 
 
 async def test_triggers_that_do_nothing_are_found_without_those_that_work(site):

@@ -60,7 +60,7 @@ async def test_a_start_and_a_change_that_cannot_be_written_leave_nothing_behind(
         bench.functions.on("f", lambda given: {})
         await bench.flow(TASK)
         await bench.settle()
-        pages = bench.database.sizes().pages
+        pages = bench.database.file.sizes().pages
 
         bench.handle("StartExecution", FlowName="f", ExecutionName="e")
         await bench.call("UpdateFlow", Name="f", Definition=ONE_PASS)

@@ -48,4 +48,4 @@ def test_what_does_not_fit_is_told_with_its_place(expected, found, told):
 
 def test_a_pattern_that_is_none_is_told_before_anything_runs():
     """A file of cases with such a pattern is refused."""
-    assert "/(/ is no pattern" in problem_of({"a": ["/(/"]})
+    assert "/(/ is not a valid pattern" in problem_of({"a": ["/(/"]})

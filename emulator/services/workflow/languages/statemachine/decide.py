@@ -68,7 +68,7 @@ class MachineProgram(Machine, StrandProgram):
         """Return the machine that the elements of a distributed map run through."""
         state = list(all_steps(self.steps))[step]
         if not isinstance(state, DistributedMapState):
-            raise LookupError(f"the state {state.name!r} is no distributed map")  # noqa: TRY004 - as for a language without
+            raise LookupError(f"the state {state.name!r} is not a distributed map")  # noqa: TRY004 - as for a language without
         return MachineProgram(name=self.name, steps=state.steps)
 
     def skipped(self, facts: Facts, strand: Strand, step: Step, number: int, data: Any) -> StepExited:

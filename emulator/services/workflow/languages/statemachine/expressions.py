@@ -249,7 +249,7 @@ class _Parser(OperatorParser):
             if token.text in WORDS:
                 return Constant(WORDS[token.text])
             raise ExpressionError(
-                f"{token.text[:40]!r} is no value: text stands in quotes, paths start with $", token.start
+                f"{token.text[:40]!r} is not a value: put text in quotes, begin paths with $", token.start
             )
         known = FUNCTIONS.get(token.text)
         if known is None:

@@ -192,7 +192,7 @@ BROKEN = [
     ("1 == 2 == 3", 7, "chained"),
     ('"abc', 0, 'no closing "'),
     ("'abc", 0, "no closing '"),
-    ("hello", 0, "is no value"),
+    ("hello", 0, "is not a value"),
     ("~", 0, "unexpected '~'"),
     ('"\\ud83d"', 0, "surrogate"),
     ("9" * 401, 0, "too long"),

@@ -205,7 +205,7 @@ function breakDown(how, limitMb) {
     }
     return new Promise((resolve) => setTimeout(() => resolve({ body: Buffer.from(`${held.length}`) }), 2000));
   }
-  throw new Error('a fault was asked for: exception');
+  throw new Error('a fault was injected: exception');
 }
 
 /** Call a handler and wait for its promise or for its callback, whichever comes first. */

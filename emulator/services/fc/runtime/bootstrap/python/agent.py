@@ -194,7 +194,7 @@ class Agent:
         return True, b"null"
 
     def _raise(self) -> tuple[bool, bytes]:
-        return self._failed(RuntimeError("a fault was asked for: exception"), skip=0)
+        return self._failed(RuntimeError("a fault was injected: exception"), skip=0)
 
     def _perform_http(
         self, handler: Handler, context: FCContext, call: dict[str, Any], payload: bytes

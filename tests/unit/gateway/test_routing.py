@@ -3,8 +3,8 @@
 import pytest
 
 from emulator.auth.authenticator import scheme_of
+from emulator.gateway.entrance import choose
 from emulator.gateway.hosts import normalise
-from emulator.gateway.router import choose
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Millis
 from emulator.wire.request import OperationRequest

@@ -1,0 +1,23 @@
+"""A pytest of its own, as a user's project has it: in its folder, without the settings of the run that starts it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+_ELSEWHERE = ("cacheprovider", "anyio", "hypothesispytest")
+"""Plugins that a project need not have; two of them bring what takes twice as long to load as pytest."""
+
+
+def environment() -> dict[str, str]:
+    """Return the variables of this process without those of localyun and of pytest."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("LOCALYUN_", "PYTEST_"))}
+
+
+def run_pytest(folder: Path, *options: object, timeout: float | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the tests of *folder*."""
+    without = [word for name in _ELSEWHERE for word in ("-p", f"no:{name}")]
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *without, *options],
+        cwd=folder, env=environment(), capture_output=True, text=True, timeout=timeout, check=False,
+    )  # fmt: skip
