@@ -161,7 +161,7 @@
   const reason = async (answer) => {
     const text = await answer.text();
     if (!answer.headers.get("Content-Type").startsWith("text/html")) return text;
-    return new DOMParser().parseFromString(text, "text/html").querySelector("main p").textContent;
+    return new DOMParser().parseFromString(text, "text/html").querySelector("main p:not([hidden])").textContent;
   };
   const send = async (form, button) => {
     let answer;
