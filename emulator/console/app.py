@@ -110,7 +110,10 @@ STATES = {
 } | {"Starting": "Starting", "Stopped": "Stopped", "TimedOut": "Timed out"}
 """States as people read them; those of executions already begin with a capital letter."""
 
+FAULT = "This is a bug of the emulator. Its log has the details."
+
 COMING = (
+    FAULT,
     *EVENTS,
     *("before", "after", "failure", "next", "continue", "change", "skip"),
     *("flow", "execution", "queue", "topic", "function", "bucket", "trigger", "schedule"),
@@ -257,9 +260,7 @@ def _refused(error: ServiceError) -> Any:
     text = error.message
     if isinstance(error, FormRefused):
         text = translated(g.language, error.sentence).format_map(error.fields)
-    if POSTED_BY_SCRIPT in request.headers:
-        return f"{error.code}: {text}", error.http_status, {"Content-Type": "text/plain; charset=utf-8"}
-    return render_template("error.html", title=error.code, text=text), error.http_status
+    return _error(error.code, text, error.http_status)
 
 
 def _no_page(error: NotFound) -> tuple[str, int]:
@@ -267,13 +268,20 @@ def _no_page(error: NotFound) -> tuple[str, int]:
     return render_template("no_page.html"), error.code
 
 
-def _http_error(error: HTTPException) -> tuple[str, int]:
-    return render_template("error.html", title=error.name, text=error.description or ""), error.code or 500
+def _http_error(error: HTTPException) -> Any:
+    return _error(error.name, error.description or "", error.code or 500)
 
 
-def _failed(error: Exception) -> tuple[str, int]:
+def _failed(error: Exception) -> Any:
     _log.error("the page %s cannot be made", request.path, exc_info=error)
-    return render_template("error.html", title=type(error).__name__, text=""), 500
+    return _error(type(error).__name__, translated(g.language, FAULT), 500)
+
+
+def _error(title: str, text: str, status: int) -> Any:
+    """Return a page for an error, or a line for the form that a script has posted."""
+    if POSTED_BY_SCRIPT in request.headers:
+        return f"{title}: {text}", status, {"Content-Type": "text/plain; charset=utf-8"}
+    return render_template("error.html", title=title, text=text), status
 
 
 def _choose(what: str, value: str) -> Any:

@@ -48,35 +48,41 @@ def grouped(lines: Iterable[tuple[int, Mapping[str, Any]]]) -> list[Row]:
 
 
 def _need(fields: Mapping[str, Any]) -> Row | None:
-    said = {name: str(fields.get(name) or "") for name in ("flow", "execution", "function", "request", "message_id")}
+    """Return the row of a line, None of one that nobody has to look at, as most are."""
     if "operation" in fields:
-        return _refusal(fields, said["request"])
+        return _refusal(fields)
     if "subscription" in fields:
         if fields.get("result") == "delivered":
             return None
         name = f"{fields.get('topic')}/{fields['subscription']}"
         result, detail = fields.get("result"), str(fields.get("detail"))
         detail = detail if result == "failed" else f"{result}: {detail}"
-        return _row("the push failed", "push", name, detail, said["message_id"])
-    if "step" not in fields and fields.get("status") in _UNHAPPY and said["execution"]:
-        id = f"{said['flow']}/{said['execution']}"
-        return _row("the execution failed", "flow", said["flow"], said["execution"], id) | {"execution": id}
-    if said["function"] and fields.get("result") == "failed":
-        return _row("the function failed", "function", said["function"], "", said["request"])
+        return _row("the push failed", "push", name, detail, _said(fields, "message_id"))
+    if "step" not in fields and fields.get("status") in _UNHAPPY and fields.get("execution"):
+        flow, execution = _said(fields, "flow"), _said(fields, "execution")
+        id = f"{flow}/{execution}"
+        return _row("the execution failed", "flow", flow, execution, id) | {"execution": id}
+    if fields.get("result") == "failed" and fields.get("function"):
+        function = _said(fields, "function")
+        return _row("the function failed", "function", function, "", _said(fields, "request"))
     return None
 
 
-def _refusal(fields: Mapping[str, Any], request: str) -> Row | None:
+def _said(fields: Mapping[str, Any], name: str) -> str:
+    return str(fields.get(name) or "")
+
+
+def _refusal(fields: Mapping[str, Any]) -> Row | None:
     status = fields.get("status")
-    if fields.get("service") in QUIET or not isinstance(status, int):
+    if not isinstance(status, int) or status < 400 or fields.get("service") in QUIET:
         return None
-    name, error = f"{fields.get('service')} {fields['operation']}", str(fields.get("error") or "")
+    name = f"{fields.get('service')} {fields['operation']}"
+    request, error = _said(fields, "request"), _said(fields, "error")
     if fields.get("refused"):
         return _row("the signature was refused", "request", name, error, request)
     if status == 403 and error:  # a function's own answer has none
         return _row("access was denied", "request", name, error, request)
-    error = error or str(status)
-    return _row("the service failed", "request", name, error, request) if status >= 500 else None
+    return _row("the service failed", "request", name, error or str(status), request) if status >= 500 else None
 
 
 def _row(what: str, kind: str, name: str, detail: str, request: str) -> Row:

@@ -197,15 +197,18 @@ class _Bucket(ResourceProvider):
         }
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
-        properties = resource.properties
-        settings = Element("CreateBucketConfiguration", children=[Element("StorageClass", properties["StorageClass"])])
-        acl = {"x-oss-acl": str(properties["AccessControl"])}
-        api.objects("PUT", f"/{resource.identity[0]}", render(settings), acl)
+        properties = resource.properties  # what is left out has the default of the service
+        storage, acl = properties.get("StorageClass"), properties.get("AccessControl")
+        settings = (
+            Element("CreateBucketConfiguration", children=[Element("StorageClass", storage)]) if storage else None
+        )
+        headers = {"x-oss-acl": str(acl)} if acl else {}
+        api.objects("PUT", f"/{resource.identity[0]}", render(settings) if settings is not None else b"", headers)
         return ActualState(dict(properties))
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
-        acl = str(resource.properties["AccessControl"])
-        if acl != actual.content.get("AccessControl"):
+        acl = str(resource.properties.get("AccessControl") or "")
+        if acl and acl != actual.content.get("AccessControl"):
             api.objects("PUT", f"/{resource.identity[0]}?acl", b"", {"x-oss-acl": acl})
         return ActualState(dict(resource.properties))
 

@@ -192,9 +192,14 @@ def test_role_is_made_changed_and_deleted(console, localyun):
 
 
 def test_bucket_and_objects_are_made_and_deleted(console, localyun, tmp_path):
-    """An object is a text that was typed or a file that was chosen."""
+    """A bucket needs no more than its name; an object is a text that was typed or a file that was chosen."""
     path = tmp_path / "leaf.txt"
     path.write_text("green", encoding="utf-8")
+    opened(console, localyun, "/new/bucket")
+    fill(console, **{"name-bucket": "hand-plain"})
+    save(console, "/buckets/hand-plain")
+    delete(console, "bucket/hand-plain")
+    assert eventually(console, lambda: console.current_url.endswith("/buckets"))
     opened(console, localyun, "/new/bucket")
     fill(console, **{"name-bucket": "hand-bucket"}, AccessControl="private", StorageClass="IA")
     save(console, "/buckets/hand-bucket")

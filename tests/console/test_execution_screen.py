@@ -89,6 +89,20 @@ def test_whole_graph_is_in_view_and_can_be_scaled(console, localyun):
     assert console.execute_script(box)["width"] == pytest.approx(fitted["width"], rel=0.01)
 
 
+def test_slider_is_in_view_while_the_clock_is_frozen(console, localyun):
+    """The line that says so takes its room from the graph."""
+    localyun.flow("tall", LONG).start(name="frozen").wait()
+    localyun.clock.freeze()
+    try:
+        opened(console, localyun, "/flows/tall/executions/frozen")
+
+        assert console.find_elements(By.ID, "moved")
+        end = "return document.getElementById('scrubber').getBoundingClientRect().bottom"
+        assert console.execute_script(end) <= 900
+    finally:
+        localyun.clock.unfreeze()
+
+
 def test_step_not_yet_entered_shows_its_definition(console, localyun):
     """What comes is worth a look as well."""
     opened(console, localyun, "/flows/approve/executions/first")

@@ -189,3 +189,15 @@ def test_times_are_relative_to_the_clock_of_the_emulator(console, localyun, lang
     localyun.clock.advance("1h")
     assert eventually(console, lambda: console.find_element(By.CSS_SELECTOR, first).text == hour)
     speak(console, localyun, "en")
+
+
+def test_what_is_now_is_not_to_come(console, localyun):
+    """As of what happens while the clock is frozen."""
+    localyun.clock.freeze()
+    try:
+        localyun.queue("ages-frozen").send("tea")
+        opened(console, localyun, "/queues/ages-frozen")
+
+        assert eventually(console, lambda: texts(console, "#content tbody time.ago") == ["0s ago"])
+    finally:
+        localyun.clock.unfreeze()

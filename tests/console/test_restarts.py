@@ -56,7 +56,7 @@ def test_failure_is_at_the_top_with_its_step_and_the_latest_error(console, local
     )
 
     assert ended == "Ended by step GiveUp, which names no error."
-    assert trouble.startswith("The latest error before is that of Try: FC.ServiceNotFound ")
+    assert trouble.startswith("Latest error before that, in Try: FC.ServiceNotFound ")
 
 
 @pytest.mark.parametrize(("language", "heading"), [("en", "Page not found"), ("zh", "页面不存在")])

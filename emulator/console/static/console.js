@@ -161,7 +161,7 @@
   const reason = async (answer) => {
     const text = await answer.text();
     if (!answer.headers.get("Content-Type").startsWith("text/html")) return text;
-    return new DOMParser().parseFromString(text, "text/html").querySelector("main p").textContent;
+    return new DOMParser().parseFromString(text, "text/html").querySelector("main p:not([hidden])").textContent;
   };
   const send = async (form, button) => {
     let answer;
@@ -218,7 +218,7 @@
   const UNITS = [["day", 86_400_000], ["hour", 3_600_000], ["minute", 60_000], ["second", 1000]];
   const relative = (off) => {
     const [unit, ms] = UNITS.find((each) => Math.abs(off) >= each[1]) ?? UNITS.at(-1);
-    return spans.format(Math.trunc(off / ms), unit);
+    return spans.format(Math.trunc(off / ms) || (off > 0 ? 0 : -0), unit); // what is now has been, and is not to come
   };
   const by = (clock) => (clock.dataset.clock === "runs" ? Date.now() : 0) + Number(clock.dataset.ahead);
   const coming = new WeakSet();
