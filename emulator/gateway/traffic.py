@@ -235,7 +235,8 @@ class OpenRequests:
     def end(self, call: OperationRequest) -> None:
         """Count *call* as finished, and notify the watchers."""
         del self._in_work[call]
-        self.notify()
+        if self.watchers:
+            self.watchers.notify()
 
     def notify(self) -> None:
         """Call the watchers."""

@@ -73,7 +73,8 @@ class Deadline:
         """Cancel the deadline: the process may go on."""
         self._clock.deadlines.discard(self)
         self._handle.cancel()
-        self._unwatch()
+        if self._watching:
+            self._unwatch()
 
     def spare(self, instead: Callable[[], None]) -> None:
         """Call *instead* when the time-out is reached, rather than end the process."""
@@ -87,16 +88,16 @@ class Deadline:
         self._handle.cancel()
         if on:
             self._left_s = self._at - now
-            self._unwatch()
+            if self._watching:
+                self._unwatch()
             self._on_wait()
         else:
             self._at = now + self._left_s
             self._handle = self._loop.call_at(min(now + _WATCH_AFTER_S, self._at), self._watch)
 
     def _unwatch(self) -> None:
-        if self._watching:
-            self._watching = False
-            self._process.watch(False)
+        self._watching = False
+        self._process.watch(False)
 
     def _watch(self) -> None:
         self._watching = True

@@ -314,7 +314,9 @@ class Instance:
         if marker is not None:  # the process is at work by now; its output cannot come before this
             log.add_line(logs.start_marker(marker, request_id))
         grace_s = self._settings.kill_grace_s
-        deadline = Deadline(self._process, timeout_s, grace_s, self.clock, log.flush, self._unserved())
+        # how long the process got no processor: a history that is the same every time must not depend on other work
+        unserved = self._process.unserved_s if self._turns.active else None
+        deadline = Deadline(self._process, timeout_s, grace_s, self.clock, log.flush, unserved)
         try:
             reply = await pending
         except (asyncio.CancelledError, RequestBroken):
@@ -331,13 +333,6 @@ class Instance:
         if marker is not None:
             log.add_line(logs.end_marker(marker, request_id, outcome.error))
         return outcome
-
-    def _unserved(self) -> Callable[[], float] | None:
-        """Return what tells how long the process got no processor, while a schedule is set.
-
-        A history that is the same every time must not depend on how busy the machine is.
-        """
-        return self._process.unserved_s if self._turns.active and self._process is not None else None
 
     def _shown(self, measured: float) -> float:
         """Return what a message says was measured: 0 while a schedule is set, because histories have the message."""

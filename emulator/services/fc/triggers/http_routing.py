@@ -30,6 +30,7 @@ from emulator.services.fc.model import LATEST, Struct
 from emulator.services.fc.triggers.http_access import Cors, TokenRules, read_rules
 from emulator.services.fc.triggers.model import AuthKind, Domain, Trigger
 from emulator.services.fc.triggers.store import Domains, TriggerStore
+from emulator.storage.database import Database
 
 _log = logging.getLogger(__name__)
 
@@ -192,13 +193,15 @@ def function_names(trigger: Trigger) -> tuple[str, ...]:
 class HttpRouting:
     """Finds triggers for requests."""
 
-    def __init__(self, triggers: TriggerStore, domains: Domains, resolver: Resolver) -> None:
+    def __init__(self, database: Database, triggers: TriggerStore, domains: Domains, resolver: Resolver) -> None:
         self._trigger_store = triggers
         self._domain_table = domains
         self._resolver = resolver
-        self._seen = (-1, -1)
         self._triggers: dict[tuple[Tenant, str, str, str], Trigger] = {}
         self._hosts: dict[str, Domain | list[tuple[Tenant, Trigger]]] = {}
+        triggers.watch(self._forget)
+        domains.watch(self._forget)
+        database.on_rollback(self._forget)
 
     def concerns(self, request: Request, host: str) -> bool:
         """Whether a request is for an HTTP trigger, even a missing one, rather than for the API."""
@@ -256,7 +259,6 @@ class HttpRouting:
 
     def _at(self, host: str) -> Domain | list[tuple[Tenant, Trigger]]:
         """Return the custom domain that a host name is, or the triggers that it leads to."""
-        self._refresh()
         found = self._hosts.get(host)
         if found is None:
             if len(self._hosts) >= _KEPT:
@@ -286,7 +288,6 @@ class HttpRouting:
         return HttpTarget(tenant=domain.tenant, trigger=trigger, target=target, request_uri=target, domain=domain)
 
     def _trigger(self, tenant: Tenant, service: str, function: str, qualifier: str) -> Trigger:
-        self._refresh()
         key = (tenant, service, function, qualifier)
         trigger = self._triggers.get(key) or self._trigger_store.http_trigger(*key)
         if trigger is None:
@@ -297,10 +298,7 @@ class HttpRouting:
         self._triggers[key] = trigger
         return trigger
 
-    def _refresh(self) -> None:
-        now = (self._trigger_store.generation, self._domain_table.generation)
-        if now == self._seen:
-            return
-        self._seen = now
+    def _forget(self) -> None:
+        """Look for everything anew: a trigger or a domain has changed."""
         self._triggers.clear()
         self._hosts.clear()

@@ -64,7 +64,7 @@ class EventSources:
         self.store = store
         self.triggers = Triggers(store, database, resolver, ids)
         self.domains = Domains(database, ports.host_names)
-        self.http_routing = HttpRouting(store, self.domains, resolver)
+        self.http_routing = HttpRouting(database, store, self.domains, resolver)
         self.http_invoker = HttpInvoker(invoker, enqueue)
         self.firing = Firing(invoker, self.http_invoker, clock, ids)
         self.timer_triggers = TimerTriggers(store, clock, platform.timers, self._fire, database.watchers)
