@@ -358,7 +358,7 @@ class Emulator:
             "installation": self.keys.installation,
         }
 
-    def status(self) -> dict[str, Any]:
+    async def status(self) -> dict[str, Any]:
         """Return health and more: process, addresses, functions, counts."""
         return {
             **self.health(),
@@ -369,7 +369,7 @@ class Emulator:
             "state": str(self.config.state),
             "auth": self.config.auth,
             "clock": self._lab.time.told(),
-            **self.services.status(),
+            **await self.services.status(),
         }
 
     def proxy(self) -> dict[str, Any]:

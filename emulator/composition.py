@@ -344,15 +344,19 @@ class Composition:
             for tenant in sorted(tenants, key=lambda each: (each != self._tenant, each.account, each.region))
         ]
 
-    def status(self) -> dict[str, Any]:
-        """Return what is served: functions, resources, regions; waiting triggers, problems with the folder's files."""
+    async def status(self) -> dict[str, Any]:
+        """Return what is served: functions, resources, regions; waiting triggers, problems with the folder's files.
+
+        Names, triggers and counts are each taken in a turn of its own: there may be thousands.
+        """
+        names = self._function_admin.names()
+        await asyncio.sleep(0)
+        waiting = self._function_admin.waiting_triggers()
+        await asyncio.sleep(0)
         kinds = self._tenants()
         return {
-            "functions": self._function_admin.names(),
-            "waiting": [
-                f"trigger {row['trigger']} of {row['function']}: {row['waitsFor']}"
-                for row in self._function_admin.waiting_triggers()
-            ],
+            "functions": names,
+            "waiting": [f"trigger {row['trigger']} of {row['function']}: {row['waitsFor']}" for row in waiting],
             "problems": self._function_admin.problems(),
             "counts": {**self._function_admin.counts(), "records": self._records.count(self._tenant.account)},
             "regions": self._regions(kinds),

@@ -145,7 +145,7 @@ class RunningEmulator(Protocol):
 
     def health(self) -> dict[str, Any]: ...  # noqa: D102 - as the operations of the same names
 
-    def status(self) -> dict[str, Any]: ...  # noqa: D102
+    async def status(self) -> dict[str, Any]: ...  # noqa: D102
 
     def proxy(self) -> dict[str, Any]: ...  # noqa: D102
 
@@ -171,9 +171,9 @@ def health(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
 
 
 @operation("status", "GET /status")
-def status(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
+async def status(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
     """Health, process, ports, functions and counts."""
-    return emulator.status()
+    return await emulator.status()
 
 
 @operation("proxy", "GET /proxy")

@@ -83,7 +83,7 @@ async def _serve(config: Config, *, as_json: bool) -> None:
         await emulator.start()
     try:
         # In a thread, because it waits for the disk: calls that have waited for the services come first.
-        await asyncio.to_thread(_announce, config, emulator.keys, emulator.status(), as_json)
+        await asyncio.to_thread(_announce, config, emulator.keys, await emulator.status(), as_json)
         await emulator.stopped.wait()
     finally:
         endpoint.remove(config.state)
