@@ -31,9 +31,11 @@ ALL = frozenset({
     "GET read-archive", "PUT write-archive", "DELETE remove-account",
     "localyun queue list", "localyun topic list", "localyun topic subscriptions", "localyun flow list",
     "localyun flow schedules", "localyun export", "localyun trigger list", "localyun doctor", "GET triggers",
-    "rpc ListAccessKeys", "DELETE delete-checkpoint", "GET status", "localyun status", "localyun list",
+    "DELETE delete-checkpoint", "GET status", "localyun status", "localyun list",
+    "GET usage", "localyun usage", "page /usage", "page /search?q=f5", "page /search?q=zz",
+    "fc2 publish_version", "fc2 update_service",
 })  # fmt: skip
-"""Work on everything of a kind: every message of a queue, the whole state; and answers
+"""Work on everything of a kind: every message of a queue, every function of a service, the whole state; and answers
 with all of them, which no page bounds."""
 
 _LAST = (

@@ -69,7 +69,7 @@ COPIED: dict[str, Copies] = {
     "oss_objects": Copies(_named("key")),
     "oss_parts": Copies(_numbered("number")),
     "oss_uploads": Copies(_named("id")),
-    "ram_access_keys": Copies(_named("key_id")),
+    "ram_access_keys": Copies(_named("key_id", "user")),
     "ram_groups": Copies(_named("name")),
     "ram_members": Copies(_named("user")),
     "ram_policies": Copies(_named("name")),

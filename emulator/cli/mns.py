@@ -26,6 +26,9 @@ VERSION = "2015-06-06"
 _NUMBERS = frozenset({"EnqueueTime", "FirstDequeueTime", "NextVisibleTime", "DequeueCount", "Priority"})
 """Numbers of messages; those of other resources stand in their tables."""
 
+_AT_ONCE = "250"
+"""So many queues or topics are asked for: a page of a thousand keeps the server from others."""
+
 _LOST = "\ufffd"
 """What XML gets in place of a character it cannot carry."""
 
@@ -66,7 +69,7 @@ class Mns:
         """
         marker = ""
         while True:
-            headers = {"x-mns-with-meta": "true", "x-mns-ret-number": "1000"}
+            headers = {"x-mns-with-meta": "true", "x-mns-ret-number": _AT_ONCE}
             headers |= {"x-mns-prefix": prefix} if prefix else {}
             headers |= {"x-mns-marker": marker} if marker else {}
             root = self.call("GET", path, headers=headers)

@@ -59,14 +59,12 @@ def _every(view: View, page: Callable[[str], Page[T]]) -> Iterator[T]:
         marker = part.next_marker
 
 
-def _called(kind: str, names: Iterable[str], text: str) -> Iterator[Row]:
-    """Yield those of *names* in which *text* stands."""
-    yield from ({"kind": kind, "name": name} for name in names if text.lower() in name.lower())
+def _called(kind: str, names: Iterable[str]) -> Iterator[Row]:
+    yield from ({"kind": kind, "name": name} for name in names)
 
 
 def _flows(view: View, text: str) -> Iterator[Row]:
-    flows = _every(view, partial(view.workflow.flows.page, view.tenant, _TURN))
-    yield from _called("flow", (flow.name for flow in flows), text)
+    yield from _called("flow", view.call(view.workflow.flows.names_with, view.tenant, text.lower(), FOUND))
 
 
 def _executions(view: View, text: str) -> Iterator[Row]:
@@ -75,14 +73,11 @@ def _executions(view: View, text: str) -> Iterator[Row]:
 
 
 def _queues(view: View, text: str) -> Iterator[Row]:
-    names = view.messages.queues.names
-    yield from _called("queue", _every(view, lambda start: names(view.tenant, start=start, limit=_TURN)), text)
+    yield from _called("queue", view.call(view.messages.queue_store.names_with, view.tenant, text.lower(), FOUND))
 
 
 def _topics(view: View, text: str) -> Iterator[Row]:
-    page = view.messages.topics.page
-    topics = _every(view, lambda start: page(view.tenant, start=start, limit=_TURN))
-    yield from _called("topic", (each.topic.name for each in topics), text)
+    yield from _called("topic", view.call(view.messages.topic_store.names_with, view.tenant, text.lower(), FOUND))
 
 
 def _functions(view: View, text: str) -> Iterator[Row]:
@@ -91,10 +86,8 @@ def _functions(view: View, text: str) -> Iterator[Row]:
 
 
 def _schedules(view: View, text: str) -> Iterator[Row]:
-    schedules = _every(view, partial(view.workflow.schedules.all, view.tenant, _TURN))
-    for owner, schedule, _ in schedules:
-        if text.lower() in schedule.name.lower():
-            yield {"kind": "schedule", "name": f"{owner}/{schedule.name}"}
+    for flow, name in view.call(view.workflow.schedule_store.names_with, view.tenant, text.lower(), FOUND):
+        yield {"kind": "schedule", "name": f"{flow}/{name}"}
 
 
 def _triggers(view: View, text: str) -> Iterator[Row]:
@@ -103,8 +96,8 @@ def _triggers(view: View, text: str) -> Iterator[Row]:
 
 
 def _buckets(view: View, text: str) -> Iterator[Row]:
-    for bucket in view.call(view.objects.buckets, view.tenant, "", FOUND, text.lower()).items:
-        yield {"kind": "bucket", "name": bucket.name}
+    buckets = view.call(view.objects.buckets, view.tenant, "", FOUND, text.lower()).items
+    yield from _called("bucket", (bucket.name for bucket in buckets))
 
 
 _KINDS = (_flows, _executions, _queues, _topics, _functions, _schedules, _triggers, _buckets)

@@ -10,7 +10,7 @@ from emulator.console import making
 from emulator.console.apis import OwnApis
 from emulator.console.forms import controls, read
 from emulator.console.making import KINDS, Kind
-from emulator.console.view import Row, done, field, view, whole
+from emulator.console.view import PAGE, Row, done, field, marker, view, whole
 from emulator.gateway.errors import GatewayError
 
 blueprint = Blueprint("making", __name__)
@@ -110,8 +110,11 @@ def delete_object(bucket: str) -> Response:
 @blueprint.get("/roles")
 def roles() -> str:
     """List the roles."""
-    answer = OwnApis(view()).rpc("2015-05-01", "ListRoles", {"MaxItems": "1000"})
-    return render_template("roles.html", roles=(answer.get("Roles") or {}).get("Role") or [])
+    asked = {"MaxItems": str(PAGE), **({"Marker": marker()} if marker() else {})}
+    answer = OwnApis(view()).rpc("2015-05-01", "ListRoles", asked)
+    return render_template(
+        "roles.html", roles=(answer.get("Roles") or {}).get("Role") or [], following=answer.get("Marker")
+    )
 
 
 def _kind(name: str) -> Kind:

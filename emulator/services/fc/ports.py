@@ -92,6 +92,9 @@ class Instances(Protocol):
         Raises: RuntimeFailure, OSError.
         """
 
+    def families(self) -> list[str]:
+        """Return the families, versions of functions, that have living instances, each once."""
+
     def instances(self, family: str) -> list[InstanceInfo]:
         """Return the living instances of a function's version, oldest first."""
 

@@ -75,16 +75,15 @@ def list_roles(access: AccessManagement, call: OperationRequest) -> Reply:
     Raises: RamError: a parameter's.
     Source: RAM API reference, ListRoles.
     """
-    account, tags = call.tenant.account, access.store.tags_by_name(call.tenant.account, "role")
+    account, wanted = call.tenant.account, codec.tags(call.parameters)
 
     def render(role: Role) -> Reply:
-        return codec.render_listed_role(account, role, tags.get(role.name, {}))
-
-    wanted = codec.tags(call.parameters)
+        return codec.render_listed_role(account, role, access.store.tags_of(account, "role", role.name))
 
     def read(after: str, limit: int) -> list[Role]:
         if not wanted:
             return access.store.page(Role, account, after, limit)
+        tags = access.store.tags_by_name(account, "role")
         names = sorted(name for name, own in tags.items() if name > after and codec.has_tags(own, wanted))
         return [access.entity(Role, account, name) for name in names[:limit]]
 

@@ -236,6 +236,10 @@ class RamStore:
             return self._all(sql + " AND name = ? ORDER BY key", account, kind, name)
         return self._all(sql + " ORDER BY name, key", account, kind)
 
+    def tags_of(self, account: AccountId, kind: str, name: str) -> dict[str, str]:
+        """Return the tags of one resource."""
+        return {key: value for _, key, value in self.tags(account, kind, name)}
+
     def tags_by_name(self, account: AccountId, kind: str) -> dict[str, dict[str, str]]:
         """Return the tags of all resources of a kind, by the resource's name."""
         by_name: dict[str, dict[str, str]] = {}

@@ -74,6 +74,9 @@ class EchoInstances:
         self.provisioned[image.key] = (image, count)
         return count
 
+    def families(self) -> list[str]:
+        return [image.family for image, _ in self.provisioned.values()]
+
     def instances(self, family: str) -> list[InstanceInfo]:
         return [
             InstanceInfo(f"c-{number}", image.version, "idle", provisioned=True, started_at=number)

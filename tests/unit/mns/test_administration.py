@@ -141,3 +141,35 @@ def test_times_at_which_messages_become_visible_are_those_of_queues_that_have_so
     now = mns.clock.now()
     assert sorted(mns.service.next_visible(now)) == [("delayed", now + 60_000), ("hidden", now + 30_000)]
     assert mns.service.queue_store.count(mns.context.tenant) == 4
+
+
+def test_names_are_found_by_a_part_of_them(mns):
+    """Of queues and topics, in whatever case they are written, in order and no more than asked for."""
+    for name in ("Orders", "old-orders", "new"):
+        mns.create(name=name)
+    mns.ask("GET", "/queues")
+    tenant = mns.context.tenant
+    for name in ("Orders", "old-orders", "new"):
+        mns.service.topics.create(tenant, name, {})
+
+    for store in (mns.service.queue_store, mns.service.topic_store):
+        assert store.names_with(tenant, "orders", 9) == ["Orders", "old-orders"]
+        assert store.names_with(tenant, "orders", 1) == ["Orders"]
+        assert store.names_with(tenant, "none", 9) == []
+
+
+def test_the_latest_messages_are_read_without_the_others(mns):
+    """They are taken from the end, not sorted out of all there are."""
+    for name in ("q", "p"):
+        mns.create(name=name)
+        for number in range(3):
+            mns.send(f"{name}{number}", queue=name)
+    asked = []
+    mns.database._connection.set_trace_callback(asked.append)
+
+    rows = mns.service.queue_store.latest(mns.context.tenant, 2**62, 2)
+
+    mns.database._connection.set_trace_callback(None)
+    assert [(queue, body) for _, queue, _, body in rows] == [("p", "p2"), ("p", "p1")]
+    plan = [row[3] for sql in asked for row in mns.database.read(f"EXPLAIN QUERY PLAN {sql}")]
+    assert not [step for step in plan if "TEMP B-TREE" in step], plan

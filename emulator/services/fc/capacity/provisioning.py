@@ -262,9 +262,10 @@ class InstanceList:
         Raises: ServiceNotFound, FunctionNotFound.
         """
         self._resolver.function(tenant, service, function)
-        scope = scope_of(service, function)
-        versions = self._store.versions(tenant, scope)
-        return self._of_versions(tenant, service, function, [0, *(version.number for version in versions)])
+        own = family(tenant, service, function, 0).rpartition("/")[0]
+        living = (each.rpartition("/") for each in self._instances.families())
+        numbers = sorted(0 if version == LATEST else int(version) for place, _, version in living if place == own)
+        return self._of_versions(tenant, service, function, numbers)
 
     def _of_versions(self, tenant: Tenant, service: str, function: str, numbers: list[int]) -> list[InstanceInfo]:
         instances = [

@@ -180,6 +180,11 @@ class CatalogStore(CountingStore):
         """Return some aliases."""
         return self._named(_ALIASES, _IN_SCOPE, _scoped(tenant, scope), part)
 
+    def aliases_naming(self, tenant: Tenant, scope: Scope, version: int) -> list[Alias]:
+        """Return the aliases that lead to a version or have it among their weights, and perhaps others."""
+        where = f"{_IN_SCOPE} AND (version_id = ? OR instr(weights, ?)) ORDER BY name"
+        return self._all(_ALIASES, where, (*_scoped(tenant, scope), str(version), f'"{version}"'))
+
     def put_alias(self, tenant: Tenant, alias: Alias) -> None:
         """Write an alias, new or not."""
         self._put(_ALIASES, alias, *tenant)
@@ -277,6 +282,11 @@ class CatalogStore(CountingStore):
         """Return (tenant, service, name, version) of every function."""
         rows = self._database.read("SELECT account, region, service, name, version FROM fc_functions")
         return [(Tenant(account, region), service, name, version) for account, region, service, name, version in rows]
+
+    def names_in(self, tenant: Tenant, service: str) -> list[str]:
+        """Return the names of the functions of a service, or of those without one."""
+        sql = f"SELECT name FROM fc_functions WHERE {_MINE} AND service = ? AND version = 0"  # noqa: S608 - constants
+        return [name for (name,) in self._database.read(sql, (*tenant, service))]
 
     def versions_of(self, tenant: Tenant, service: str, name: str) -> list[int]:
         """Return the versions a function is there in; 0 is its newest code."""

@@ -12,7 +12,7 @@ from emulator.services.fc import codec, limits
 from emulator.services.fc.catalog import fields
 from emulator.services.fc.codec import V2016, V2021, V2023, WITH_SERVICES
 from emulator.services.fc.errors import InvalidArgument, function_not_found
-from emulator.services.fc.model import EVERY, arn_of, function_arn
+from emulator.services.fc.model import EVERY, Slice, arn_of, function_arn
 from emulator.services.fc.operations.functions import change_function
 from emulator.services.fc.service import FunctionCompute
 from emulator.wire.dates import iso_seconds
@@ -212,7 +212,9 @@ def list_tag_resources(fc: FunctionCompute, call: OperationRequest) -> Response:
     if named := codec.json_list(codec.query(call, "ResourceId"), "ResourceId"):
         resources = sorted(set(_resources(fc, call, kind, named)))
     else:
-        resources = fc.store.tagged(call.tenant, "functions/", EVERY)
+        # each has a tag at least, so a page and one more are enough unless some do not fit
+        part = EVERY if wanted else Slice(limit=limit + 1, start=start.partition("\n")[0].removeprefix("functions/"))
+        resources = fc.store.tagged(call.tenant, "functions/", part)
     first = start.partition("\n")[0]
     rows = (
         (resource, key, value)

@@ -93,8 +93,7 @@ def update_service(fc: FunctionCompute, call: OperationRequest) -> Response:
         changed={**service.changed, **values} if service.folder else {},
     )
     fc.store.put_service(call.tenant, changed)
-    functions = fc.store.functions(call.tenant, service.name, 0)
-    fc.retire(family(call.tenant, service.name, function.name, 0) for function in functions)
+    fc.retire(family(call.tenant, service.name, name, 0) for name in fc.store.names_in(call.tenant, service.name))
     return codec.json_answer(rendering.render_service(changed), changed.etag)
 
 

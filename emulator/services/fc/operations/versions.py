@@ -141,7 +141,7 @@ def delete_version(fc: FunctionCompute, call: OperationRequest) -> Response:
     version = fc.resolver.version(tenant, scope, number)
     if version.folder:
         raise InvalidArgument(f"version {number} is loaded from {version.folder}; remove that folder instead")
-    for alias in [] if scope.service else fc.store.aliases(tenant, scope):
+    for alias in [] if scope.service else fc.store.aliases_naming(tenant, scope, number):
         if str(number) in {alias.version_id, *alias.weights}:
             raise FcError("VersionInUse", version=number, owner=scope, alias=alias.name)
     fc.check_qualifier_removable(tenant, scope, str(number))

@@ -281,6 +281,10 @@ class InstancePool:
         """
         return await self._provisions.keep(image, count, credentials)
 
+    def families(self) -> list[str]:
+        """Return the families that have living instances, each once, that of the oldest instance first."""
+        return list(dict.fromkeys(instance.image.family for instance in self._instances.values()))
+
     def instances(self, family: str) -> list[InstanceInfo]:
         """Return the living instances of *family*, oldest first."""
         return [instance.info for instance in self._instances.values() if instance.image.family == family]

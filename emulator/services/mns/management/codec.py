@@ -160,14 +160,18 @@ def done() -> Reply:
 
 def page(items: Sequence[T], number: int, size: int, shown: Callable[[T], Object]) -> Object:
     """Return one page of all *items*, each as *shown*."""
-    part = [shown(item) for item in items[(number - 1) * size : number * size]]
+    return page_of(items[(number - 1) * size : number * size], len(items), number, size, shown)
+
+
+def page_of(part: Sequence[T], total: int, number: int, size: int, shown: Callable[[T], Object]) -> Object:
+    """Return the page *part* of *total* items, each as *shown*."""
     return {
-        "PageData": part,
+        "PageData": [shown(item) for item in part],
         "PageNum": number,
         "PageSize": size,
-        "Pages": -(-len(items) // size),
+        "Pages": -(-total // size),
         "Size": len(part),
-        "Total": len(items),
+        "Total": total,
     }
 
 

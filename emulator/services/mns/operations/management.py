@@ -19,6 +19,7 @@ from emulator.services.mns.management.codec import (
     done,
     numbered,
     page,
+    page_of,
     queue_object,
     read_fifo,
     read_json,
@@ -96,12 +97,16 @@ def list_queues(service: MessageService, call: OperationRequest) -> Reply:
     parameters = call.parameters
     number, size = read_page(parameters)
     fifo, tags = read_fifo(parameters, "QueueType"), set(read_tags(parameters))
+    shown = partial(queue_object, listed=True)
+    if fifo is None and not tags:
+        part = service.queues.numbered(call.tenant, parameters.get("QueueName", ""), (number - 1) * size, size)
+        return success(page_of(*part, number, size, shown))
     queues = [
         view
         for view in _all(service.queues.page, call.tenant, parameters.get("QueueName", ""))
         if fifo in {None, view.queue.settings.fifo} and tags <= set(view.queue.settings.tags)
     ]
-    return success(page(queues, number, size, partial(queue_object, listed=True)))
+    return success(page(queues, number, size, shown))
 
 
 def _all(pages: Callable[..., Page[T]], tenant: Tenant, prefix: str) -> Iterator[T]:
@@ -165,12 +170,17 @@ def list_topics(service: MessageService, call: OperationRequest) -> Reply:
     parameters = call.parameters
     number, size = read_page(parameters)
     fifo, tags = read_fifo(parameters, "TopicType"), set(read_tags(parameters))
-    topics = [
-        view
-        for view in _all(service.topics.page, call.tenant, parameters.get("TopicName", ""))
-        if fifo in {None, view.topic.settings.fifo} and tags <= set(view.topic.settings.tags)
-    ]
-    part = page(topics, number, size, topic_object)
+    prefix = parameters.get("TopicName", "")
+    if fifo is None and not tags:
+        found = service.topics.numbered(call.tenant, prefix, (number - 1) * size, size)
+        part = page_of(*found, number, size, topic_object)
+    else:
+        topics = [
+            view
+            for view in _all(service.topics.page, call.tenant, prefix)
+            if fifo in {None, view.topic.settings.fifo} and tags <= set(view.topic.settings.tags)
+        ]
+        part = page(topics, number, size, topic_object)
     return success({name: part[name] for name in ("PageData", "PageNum", "PageSize", "Total")})
 
 

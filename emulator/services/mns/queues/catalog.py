@@ -65,6 +65,13 @@ class Queues:
         part = self.names(tenant, prefix=prefix, start=start, limit=limit)
         return Page([self._view(live, now) for live in self._registry.find_all(tenant, part.items)], part.next_marker)
 
+    def numbered(self, tenant: Tenant, prefix: str, skipped: int, limit: int) -> tuple[list[QueueView], int]:
+        """Return up to *limit* queues whose names start with *prefix* after the first *skipped*, and how many do."""
+        now = self._clock.now()
+        names = self._store.names(tenant, prefix=prefix, start="", limit=limit, skipped=skipped)
+        views = [self._view(live, now) for live in self._registry.find_all(tenant, names)]
+        return views, self._store.count(tenant, prefix)
+
     def names(self, tenant: Tenant, *, prefix: str = "", start: str = "", limit: int | None = None) -> Page[str]:
         """Return names as `page` does queues, without their counters.
 

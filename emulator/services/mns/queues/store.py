@@ -73,18 +73,34 @@ def one_named(database: Database, select: str, tenant: Tenant, name: str) -> tup
     return row
 
 
-def all_named(database: Database, select: str, tenant: Tenant, prefix: str, start: str, limit: int) -> Iterable[Any]:
-    """Return at most *limit* rows whose name starts with *prefix*, from the name *start* on, ordered by name."""
+def all_named(
+    database: Database, select: str, tenant: Tenant, prefix: str, start: str, limit: int, skipped: int = 0
+) -> Iterable[Any]:
+    """Return at most *limit* rows whose name starts with *prefix*, from the name *start* on, ordered by name.
+
+    The first *skipped* of them are left out.
+    """
     return database.read(
-        f"{select} WHERE account = ? AND region = ? AND name >= ? AND name < ? ORDER BY name LIMIT ?",
-        (tenant.account, tenant.region, max(prefix, start), prefix + ABOVE_ALL_NAMES, limit),
+        f"{select} WHERE account = ? AND region = ? AND name >= ? AND name < ? ORDER BY name LIMIT ? OFFSET ?",
+        (tenant.account, tenant.region, max(prefix, start), prefix + ABOVE_ALL_NAMES, limit, skipped),
     )
 
 
-def count_named(database: Database, table: Literal["mns_queues", "mns_topics"], tenant: Tenant) -> int:
-    """Return how many rows of a table a tenant has."""
-    sql = f"SELECT count(*) FROM {table} WHERE account = ? AND region = ?"  # noqa: S608 - one of two constants
-    return int(database.read(sql, (tenant.account, tenant.region)).fetchone()[0])
+def names_with(
+    database: Database, table: Literal["mns_queues", "mns_topics"], tenant: Tenant, containing: str, limit: int
+) -> list[str]:
+    """Return up to *limit* names of a table's rows in which *containing*, in small letters, stands, in order."""
+    where = "account = ? AND region = ? AND instr(lower(name), ?) ORDER BY name LIMIT ?"
+    rows = database.read(f"SELECT name FROM {table} WHERE {where}", (*tenant, containing, limit))  # noqa: S608 - as below
+    return [name for (name,) in rows]
+
+
+def count_named(
+    database: Database, table: Literal["mns_queues", "mns_topics"], tenant: Tenant, prefix: str = ""
+) -> int:
+    """Return how many rows of a table a tenant has whose name starts with *prefix*."""
+    sql = f"SELECT count(*) FROM {table} WHERE account = ? AND region = ? AND name >= ? AND name < ?"  # noqa: S608 - one of two constants
+    return int(database.read(sql, (*tenant, prefix, prefix + ABOVE_ALL_NAMES)).fetchone()[0])
 
 
 _ADD_QUEUE = insertion("mns_queues", _SETTINGS, "account", "region", "name", "created_at", "modified_at")
@@ -121,6 +137,10 @@ class QueueStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    def names_with(self, tenant: Tenant, containing: str, limit: int) -> list[str]:
+        """Return up to *limit* names of queues in which *containing*, in small letters, stands."""
+        return names_with(self._database, "mns_queues", tenant, containing, limit)
 
     def tenants(self) -> dict[Tenant, int]:
         """Return how many queues each account has in each region where it has some."""
@@ -159,14 +179,14 @@ class QueueStore:
         )
         return ((_queue(row[:-1]), bool(row[-1])) for row in rows.fetchall())
 
-    def names(self, tenant: Tenant, *, prefix: str, start: str, limit: int) -> list[str]:
-        """Return at most *limit* names that start with *prefix*, from *start* on, in order."""
-        rows = all_named(self._database, "SELECT name FROM mns_queues", tenant, prefix, start, limit)
+    def names(self, tenant: Tenant, *, prefix: str, start: str, limit: int, skipped: int = 0) -> list[str]:
+        """Return at most *limit* names that start with *prefix*, from *start* on, in order, without the first ones."""
+        rows = all_named(self._database, "SELECT name FROM mns_queues", tenant, prefix, start, limit, skipped)
         return [name for (name,) in rows]
 
-    def count(self, tenant: Tenant) -> int:
-        """Return how many queues a tenant has."""
-        return count_named(self._database, "mns_queues", tenant)
+    def count(self, tenant: Tenant, prefix: str = "") -> int:
+        """Return how many queues a tenant has whose names start with *prefix*."""
+        return count_named(self._database, "mns_queues", tenant, prefix)
 
     def all_queues(self) -> list[Queue]:
         """Return every queue of every tenant."""
@@ -258,7 +278,7 @@ class QueueStore:
     def latest(self, tenant: Tenant, before: int, limit: int) -> list[tuple[int, str, str, str]]:
         """Return number, queue, id and body of up to *limit* messages of a tenant, newest first, *before* a number."""
         return self._database.read(
-            "SELECT m.seq, q.name, m.message_id, m.body FROM mns_messages m JOIN mns_queues q ON q.id = m.queue"
+            "SELECT m.seq, q.name, m.message_id, m.body FROM mns_messages m CROSS JOIN mns_queues q ON q.id = m.queue"
             " WHERE m.seq < ? AND q.account = ? AND q.region = ? ORDER BY m.seq DESC LIMIT ?",
             (before, *tenant, limit),
         ).fetchall()

@@ -177,6 +177,11 @@ class Topics:
         part = cut(rows, wanted, lambda topic: topic.name)
         return Page([self._view(self._registry.of_row(item)) for item in part.items], part.next_marker)
 
+    def numbered(self, tenant: Tenant, prefix: str, skipped: int, limit: int) -> tuple[list[TopicView], int]:
+        """Return up to *limit* topics whose names start with *prefix* after the first *skipped*, and how many do."""
+        rows = self._store.topics(tenant, prefix=prefix, start="", limit=limit, skipped=skipped)
+        return [self._view(self._registry.of_row(item)) for item in rows], self._store.count(tenant, prefix)
+
     def create(self, tenant: Tenant, name: str, change: Change) -> bool:
         """Create a topic; return whether it is new (False: it existed with the same attributes).
 

@@ -14,6 +14,7 @@ from emulator.services.mns.queues.store import (
     count_named,
     inserted,
     insertion,
+    names_with,
     one_named,
 )
 from emulator.services.mns.topics.model import (
@@ -87,13 +88,20 @@ class TopicStore:
         row = one_named(self._database, _TOPIC, tenant, name)
         return _topic(row) if row else None
 
-    def count(self, tenant: Tenant) -> int:
-        """Return how many topics a tenant has."""
-        return count_named(self._database, "mns_topics", tenant)
+    def names_with(self, tenant: Tenant, containing: str, limit: int) -> list[str]:
+        """Return up to *limit* names of topics in which *containing*, in small letters, stands."""
+        return names_with(self._database, "mns_topics", tenant, containing, limit)
 
-    def topics(self, tenant: Tenant, *, prefix: str, start: str, limit: int) -> list[Topic]:
-        """Return at most *limit* topics whose name starts with *prefix*, from the name *start* on, ordered by name."""
-        return [_topic(row) for row in all_named(self._database, _TOPIC, tenant, prefix, start, limit)]
+    def count(self, tenant: Tenant, prefix: str = "") -> int:
+        """Return how many topics a tenant has whose names start with *prefix*."""
+        return count_named(self._database, "mns_topics", tenant, prefix)
+
+    def topics(self, tenant: Tenant, *, prefix: str, start: str, limit: int, skipped: int = 0) -> list[Topic]:
+        """Return at most *limit* topics whose name starts with *prefix*, from the name *start* on, ordered by name.
+
+        The first *skipped* of them are left out.
+        """
+        return [_topic(row) for row in all_named(self._database, _TOPIC, tenant, prefix, start, limit, skipped)]
 
     def add_topic(self, tenant: Tenant, name: str, settings: TopicSettings, now: Millis) -> Topic:
         """Store a new topic."""

@@ -103,6 +103,10 @@ class Flows:
         rows = self._store.page(tenant, marker, limit + 1, resource_group)
         return cut(rows, limit, lambda record: record.name)
 
+    def names_with(self, tenant: Tenant, containing: str, limit: int) -> list[str]:
+        """Return up to *limit* names in which *containing*, in small letters, stands, in order."""
+        return self._store.names_with(tenant, containing, limit)
+
     def count(self, tenant: Tenant) -> int:
         """Return how many flows there are."""
         return self._store.count(tenant)

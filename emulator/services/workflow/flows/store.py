@@ -100,6 +100,12 @@ class FlowStore:
         )
         return [_flow(row) for row in rows]
 
+    def names_with(self, tenant: Tenant, containing: str, limit: int) -> list[str]:
+        """Return up to *limit* names of flows in which *containing*, in small letters, stands."""
+        where = "world = ? AND deleted = 0 AND instr(lower(name), ?) ORDER BY name LIMIT ?"
+        values = self._tenants.id_of(tenant), containing, limit
+        return [name for (name,) in self._database.read(f"SELECT name FROM workflow_flows WHERE {where}", values)]  # noqa: S608 - constants
+
     def tenants(self) -> dict[Tenant, int]:
         """Return how many flows each account has in each region where it has some."""
         rows = self._database.read(

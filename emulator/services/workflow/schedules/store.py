@@ -93,6 +93,14 @@ class ScheduleStore:
         )
         return [(flow, _record(row), next_at) for flow, next_at, *row in rows]
 
+    def names_with(self, tenant: Tenant, containing: str, limit: int) -> list[tuple[str, str]]:
+        """Return flow and name of up to *limit* schedules with *containing*, in small letters, in their names."""
+        return self._database.read(
+            "SELECT f.name, s.name FROM workflow_schedules s JOIN workflow_flows f ON f.id = s.flow"
+            " WHERE s.world = ? AND instr(lower(s.name), ?) ORDER BY f.name, s.name LIMIT ?",
+            (self._tenants.id_of(tenant), containing, limit),
+        ).fetchall()
+
     def due(self, now: Millis, limit: int) -> Sequence[DueSchedule]:
         """Return up to *limit* schedules whose run is due, earliest first."""
         return self._due("s.next_at <= ? ORDER BY s.next_at, s.id LIMIT ?", (now, limit))

@@ -321,3 +321,17 @@ async def test_instance_list_of_the_newest_dialect(site, pack):
     assert len(await rows("?startKey=c-1")) == 1
     assert await rows("?instanceStatus=%5B%22Stopping%22%5D") == []
     assert len(await rows("?instanceStatus=%5B%22running%22%5D&endTimeMs=1&startTimeMs=0")) == 3
+
+
+async def test_instances_of_a_function_are_found_without_reading_its_versions(site, pack, monkeypatch):
+    """However many there are: those that live say which versions they are of."""
+    body = {"functionName": "f", "runtime": "python3.10", "handler": "index.handler", "code": pack()}
+    await site.v3("POST", "/functions", body)
+    await site.v3("POST", "/functions/f/versions", {})
+    await site.v3("PUT", "/functions/f/provision-config?qualifier=1", {"target": 2})
+    await site.settle()
+    monkeypatch.setattr(site.fc.store, "versions", None)
+
+    rows = (await site.v3("GET", "/functions/f/instances")).body["instances"]
+
+    assert [row["versionId"] for row in rows] == ["1", "1"]

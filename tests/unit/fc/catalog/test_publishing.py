@@ -2,6 +2,8 @@
 
 import pytest
 
+from emulator.services.fc.catalog import store
+
 CALL = "/services/shop{}/functions/order/invocations"
 
 
@@ -237,3 +239,26 @@ async def test_function_deleted_from_the_head_lives_on_in_versions(site, pack):
 
     assert await ran(site, ".1") == ("1", "one")
     assert (await site.v1("POST", CALL.format(""), b"")).code == "FunctionNotFound"
+
+
+@pytest.mark.parametrize("others", [1, 12])
+async def test_a_version_is_deleted_without_reading_the_aliases_of_others(site, pack, monkeypatch, others):
+    """Those alone that may lead to it: by its number or by their weights."""
+    body = {"functionName": "f", "runtime": "python3.10", "handler": "index.handler", "code": pack()}
+    await site.v3("POST", "/functions", body)
+    for number in range(3):
+        await site.v3("PUT", "/functions/f", {"description": f"{number}"})
+        assert (await site.v3("POST", "/functions/f/versions", {})).status == 200
+    for number in range(others):
+        alias = {"aliasName": f"a{number}", "versionId": "2"}
+        assert (await site.v3("POST", "/functions/f/aliases", alias)).status == 200
+    weighed = {"aliasName": "weighed", "versionId": "2", "additionalVersionWeight": {"3": 0.5}}
+    assert (await site.v3("POST", "/functions/f/aliases", weighed)).status == 200
+    read, real = [], store._ALIASES.item
+    monkeypatch.setattr(store._ALIASES, "item", lambda row: (read.append(real(row)), read[-1])[1])
+
+    kept = await site.v3("DELETE", "/functions/f/versions/3")
+    gone = await site.v3("DELETE", "/functions/f/versions/1")
+
+    assert (kept.code, gone.status) == ("VersionInUse", 204)
+    assert [alias.name for alias in read] == ["weighed"]

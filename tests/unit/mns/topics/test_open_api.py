@@ -404,3 +404,28 @@ async def test_a_rule_to_a_topic_has_its_subscribers(new_site):
         (subscriber,) = data["Subscriptions"]
         assert (data["TopicName"], subscriber["EndpointType"]) == ("t", "queue")
         assert subscriber["EndpointValue"].endswith(":queues/q")
+
+
+@pytest.mark.parametrize("total", [13, 40])
+async def test_a_page_of_queues_or_topics_reads_what_is_on_it(new_site, monkeypatch, total):
+    """However many there are; the numbers are of all that begin with the name."""
+    async with new_site() as site:
+        for number in range(total):
+            site.act("CreateQueue", QueueName=f"q{number:02}")
+            site.topic(f"t{number:02}")
+        site.topic("other")
+        viewed = []
+        for resources in (site.service.queues, site.service.topics):
+            view = resources._view
+            monkeypatch.setattr(
+                resources, "_view", lambda *given, view=view: (viewed.append(given[0]), view(*given))[1]
+            )
+
+        queues = body(site.act("ListQueue", QueueName="q", PageNum="2", PageSize="10"))["Data"]
+        topics = body(site.act("ListTopic", TopicName="t", PageNum="2", PageSize="10"))["Data"]
+
+    names = range(10, min(20, total))
+    assert [each["QueueName"] for each in queues["PageData"]] == [f"q{number:02}" for number in names]
+    assert [each["TopicName"] for each in topics["PageData"]] == [f"t{number:02}" for number in names]
+    assert (queues["Total"], queues["Pages"], topics["Total"]) == (total, -(-total // 10), total)
+    assert len(viewed) == 2 * len(names)

@@ -348,3 +348,20 @@ async def test_the_loop_notices_a_clock_that_is_set_back():
 
     assert len(noticed) == 1
     timers.close()
+
+
+async def test_flows_and_schedules_are_found_by_a_part_of_their_names(workflow):
+    """In whatever case they are written, in order and no more than asked for; a deleted flow is not there."""
+    async with workflow() as bench:
+        for flow in ("Orders", "old-orders", "f"):
+            await bench.flow(ONE_PASS, name=flow)
+        await scheduled(bench, ScheduleName="Nightly")
+        await scheduled(bench, FlowName="Orders", ScheduleName="nightly-2")
+        flows, schedules = bench.service.flows, bench.service.schedule_store
+        before = flows.names_with(WORLD, "orders", 9)
+        await bench.call("DeleteFlow", Name="old-orders")
+
+        assert before == ["Orders", "old-orders"]
+        assert flows.names_with(WORLD, "orders", 9) == ["Orders"]
+        assert schedules.names_with(WORLD, "nightly", 9) == [("Orders", "nightly-2"), ("f", "Nightly")]
+        assert schedules.names_with(WORLD, "nightly", 1) == [("Orders", "nightly-2")]
