@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -129,6 +130,14 @@ class Program(Signer):
         Source: clock_getcpuclockid(3), whose numbers are made as here.
         """
         return time.clock_gettime_ns(~self.process.pid << 3 | 2)
+
+    def is_running(self) -> bool:
+        """Whether a thread of it runs, or would if a processor were free (Linux)."""
+        for each in Path(f"/proc/{self.process.pid}/task").iterdir():
+            with suppress(FileNotFoundError):  # it has ended meanwhile
+                if (each / "stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[0] == "R":
+                    return True
+        return False
 
     def threads(self) -> int:
         """Return how many threads it has."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _SLICE = 500
-"""Objects read from the rows in one go of the loop when the model is built."""
+"""Buckets, objects or uploads taken in one go of the loop when the model is built."""
 
 
 class ObjectStorage:
@@ -196,11 +196,15 @@ class ObjectStorage:
     async def _load(self) -> None:
         try:
             model = await asyncio.to_thread(_new_model)
-            for bucket in self.rows.buckets():
+            for number, bucket in enumerate(self.rows.buckets()):
                 model.put_bucket(bucket)
+                if not number % _SLICE:
+                    await asyncio.sleep(0)
             for slice_ in self.rows.objects(_SLICE):
                 await self.contents.in_thread(lambda some=slice_: model.load(some))  # type: ignore[misc]
-            for name, upload, parts in self.rows.uploads():
+            for number, (name, upload, parts) in enumerate(self.rows.uploads()):
+                if not number % _SLICE:
+                    await asyncio.sleep(0)
                 model.put_upload(name, upload)
                 for part in parts:
                     model.put_part(name, upload.id, part)

@@ -1,7 +1,14 @@
 """The table of the benchmarks with its floors, and the stacks that flame graphs are drawn from."""
 
+import subprocess
+import sys
+
+import pytest
+
 from benchmarks.flames import Profile, parsed, write_graphs
 from benchmarks.harness import END, FIGURES, Row, run, write_markdown
+from benchmarks.server import Program
+from tests.waiting import until
 
 
 def a_row(**given):
@@ -67,3 +74,20 @@ def test_graph_leaves_narrow_frames_out(tmp_path):
     assert told == "graph.svg: today 12 us"
     assert "wide (emulator/a.py): 99.9%" in drawn
     assert "narrow" not in drawn
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="threads are looked at as Linux shows them")
+async def test_a_program_that_waits_for_a_processor_is_not_taken_for_quiet():
+    """Without processor time it may rest, or be kept waiting by others; the system says which."""
+    program = Program.__new__(Program)
+    text = "import sys\nsys.stdin.read(1)\nprint(end='.', flush=True)\nwhile True: pass"
+    with subprocess.Popen([sys.executable, "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        try:
+            program.process = process
+            await until(lambda: not program.is_running())
+            process.stdin.write(b".")
+            process.stdin.flush()
+            process.stdout.read(1)
+            assert program.is_running()
+        finally:
+            process.kill()

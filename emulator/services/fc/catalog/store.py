@@ -229,14 +229,20 @@ class CatalogStore(CountingStore):
             self._write(f"{sql} AND key = ?", (*tenant, resource, key))
 
     def tagged(self, tenant: Tenant, kind: str, part: Slice) -> list[str]:
-        """Return the resources (``services/x``) of *kind* (``services/``) that carry any tag."""
-        start = max(kind, kind + part.start)
-        rows = self._database.read(
-            "SELECT DISTINCT resource FROM fc_tags WHERE account = ? AND region = ? AND resource >= ? AND resource < ? "
-            "ORDER BY resource LIMIT ?",
-            (*tenant, start, kind + ABOVE_ALL_NAMES, part.limit + 1),
-        )
-        return [row[0] for row in rows]
+        """Return the resources (``services/x``) of *kind* (``services/``) that carry any tag, and those of the slice.
+
+        A tag of the slice with an empty value stands for any value.
+        """
+        where = "account = ? AND region = ? AND resource >= ? AND resource < ?"
+        values = [*tenant, max(kind, kind + part.start), kind + ABOVE_ALL_NAMES]
+        for tag in part.tags.items():
+            where += (
+                " AND EXISTS (SELECT 1 FROM fc_tags o WHERE o.account = t.account AND o.region = t.region"
+                " AND o.resource = t.resource AND o.key = ? AND ? IN ('', o.value))"
+            )
+            values += tag
+        sql = f"SELECT DISTINCT resource FROM fc_tags t WHERE {where} ORDER BY resource LIMIT ?"  # noqa: S608 - constants
+        return [resource for (resource,) in self._database.read(sql, (*values, part.limit + 1))]
 
     def attach(self, owner: FunctionRef, kind: AttachmentKind, name: str, now: Millis) -> None:
         """Write an attachment of a service (then without a function) or a function, unless it is there."""

@@ -211,8 +211,10 @@ def list_tag_resources(fc: FunctionCompute, call: OperationRequest) -> Response:
     if named := codec.json_list(codec.query(call, "ResourceId"), "ResourceId"):
         resources = sorted(set(_resources(fc, call, kind, named)))
     else:
-        # each has a tag at least, so a page and one more are enough unless some do not fit
-        part = EVERY if wanted else Slice(limit=limit + 1, start=start.partition("\n")[0].removeprefix("functions/"))
+        # each has a tag at least, so a page of them and one more are enough; an empty value is one of its own here
+        most = EVERY.limit if "" in wanted.values() else limit + 1
+        tags = {key: value or "" for key, value in wanted.items()}
+        part = Slice(limit=most, start=start.partition("\n")[0].removeprefix("functions/"), tags=tags)
         resources = fc.store.tagged(call.tenant, "functions/", part)
     first = start.partition("\n")[0]
     rows = (

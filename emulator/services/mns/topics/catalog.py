@@ -122,6 +122,13 @@ class TopicRegistry:
             live.message_count = self._store.publication_count(live.topic.topic_id)
         return live.message_count
 
+    def count_all(self, topics: Sequence[LiveTopic]) -> None:
+        """Count the messages of *topics* that have not been counted yet, by one look at all of them."""
+        unknown = [live for live in topics if live.message_count is None]
+        counted = self._store.publication_counts([live.topic.topic_id for live in unknown]) if unknown else {}
+        for live in unknown:
+            live.message_count = counted.get(live.topic.topic_id, 0)
+
     def recount(self) -> None:
         """Forget the numbers: messages have gone without `counted`."""
         for live in self._by_id.values():
@@ -175,12 +182,12 @@ class Topics:
         wanted = page_size(limit)
         rows = self._store.topics(tenant, prefix=prefix, start=start, limit=wanted + 1)
         part = cut(rows, wanted, lambda topic: topic.name)
-        return Page([self._view(self._registry.of_row(item)) for item in part.items], part.next_marker)
+        return Page(self._views(part.items), part.next_marker)
 
     def numbered(self, tenant: Tenant, prefix: str, skipped: int, limit: int) -> tuple[list[TopicView], int]:
         """Return up to *limit* topics whose names start with *prefix* after the first *skipped*, and how many do."""
         rows = self._store.topics(tenant, prefix=prefix, start="", limit=limit, skipped=skipped)
-        return [self._view(self._registry.of_row(item)) for item in rows], self._store.count(tenant, prefix)
+        return self._views(rows), self._store.count(tenant, prefix)
 
     def create(self, tenant: Tenant, name: str, change: Change) -> bool:
         """Create a topic; return whether it is new (False: it existed with the same attributes).
@@ -225,6 +232,11 @@ class Topics:
         gone, left = self._store.remove_topic(live.topic.topic_id)
         self._registry.drop(live.topic)
         self._unsubscribed(gone, left)
+
+    def _views(self, rows: Sequence[Topic]) -> list[TopicView]:
+        topics = [self._registry.of_row(item) for item in rows]
+        self._registry.count_all(topics)
+        return [self._view(live) for live in topics]
 
     def _view(self, live: LiveTopic) -> TopicView:
         return TopicView(topic=live.topic, message_count=self._registry.message_count(live))

@@ -191,6 +191,12 @@ class TopicStore:
         row = self._database.read("SELECT count(*) FROM mns_publications WHERE topic = ?", (topic_id,)).fetchone()
         return int(row[0])
 
+    def publication_counts(self, topics: Sequence[TopicId]) -> dict[TopicId, int]:
+        """Return how many messages with pending deliveries those of *topics* have that have any."""
+        marks = ", ".join("?" * len(topics))
+        sql = f"SELECT topic, count(*) FROM mns_publications WHERE topic IN ({marks}) GROUP BY topic"  # noqa: S608 - marks
+        return dict(self._database.read(sql, topics).fetchall())
+
     def add_deliveries(
         self, publication_id: PublicationId, rows: Sequence[tuple[SubscriptionId, int, Millis, str]]
     ) -> None:

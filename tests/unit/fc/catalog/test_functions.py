@@ -2,7 +2,9 @@
 
 import base64
 import io
+import json
 import zipfile
+from urllib.parse import quote
 
 import pytest
 
@@ -362,3 +364,23 @@ async def test_functions_are_listed_in_pages_and_found_by_parts_of_their_names(s
     assert (list(first.items), first.next_marker) == ([("bank", "pay"), ("shop", "Pay")], "shop/order")
     assert list(site.admin.page(first.next_marker, 2).items) == [("shop", "order")]
     assert list(site.admin.page("", 9, "PAY").items) == [("bank", "pay"), ("shop", "Pay")]
+
+
+@pytest.mark.parametrize("others", [4, 20])
+async def test_a_page_of_tags_reads_those_of_the_functions_on_it(site, pack, monkeypatch, others):
+    """However many functions have tags, and others than those asked for."""
+    for number in range(others):
+        tag = {"key": "team", "value": "a" if number % 2 else "b"}
+        body = {"functionName": f"f{number:02}", "runtime": "python3.10", "handler": "index.handler", "code": pack()}
+        assert (await site.v3("POST", "/functions", {**body, "tags": [tag]})).status == 200
+    read, real = [], site.fc.store.tags
+    monkeypatch.setattr(site.fc.store, "tags", lambda tenant, name: (read.append(name), real(tenant, name))[1])
+    wanted = quote(json.dumps([{"Key": "team", "Value": "a"}]))
+
+    first = (await site.v3("GET", f"/tags-v2?ResourceType=function&Limit=1&Tag={wanted}")).body
+    token = quote(first["NextToken"])
+    second = (await site.v3("GET", f"/tags-v2?ResourceType=function&Limit=1&Tag={wanted}&NextToken={token}")).body
+
+    ids = [page["TagResources"][0]["ResourceId"].rpartition("/")[2] for page in (first, second)]
+    assert ids == ["f01", "f03"]
+    assert len(read) <= 6

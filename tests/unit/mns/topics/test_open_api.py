@@ -421,11 +421,15 @@ async def test_a_page_of_queues_or_topics_reads_what_is_on_it(new_site, monkeypa
                 resources, "_view", lambda *given, view=view: (viewed.append(given[0]), view(*given))[1]
             )
 
+        asked = []
+        site.database._connection.set_trace_callback(asked.append)
         queues = body(site.act("ListQueue", QueueName="q", PageNum="2", PageSize="10"))["Data"]
         topics = body(site.act("ListTopic", TopicName="t", PageNum="2", PageSize="10"))["Data"]
+        site.database._connection.set_trace_callback(None)
 
     names = range(10, min(20, total))
     assert [each["QueueName"] for each in queues["PageData"]] == [f"q{number:02}" for number in names]
     assert [each["TopicName"] for each in topics["PageData"]] == [f"t{number:02}" for number in names]
     assert (queues["Total"], queues["Pages"], topics["Total"]) == (total, -(-total // 10), total)
     assert len(viewed) == 2 * len(names)
+    assert sum("mns_publications" in sql for sql in asked) == 1
