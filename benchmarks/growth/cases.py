@@ -30,8 +30,8 @@ ALL = frozenset({
     "POST purge-queue", "POST move-messages", "POST reset", "POST save-checkpoint", "POST restore-checkpoint",
     "GET read-archive", "PUT write-archive", "DELETE remove-account",
     "localyun queue list", "localyun topic list", "localyun topic subscriptions", "localyun flow list",
-    "localyun flow schedules", "localyun function list", "localyun export", "localyun trigger list", "localyun doctor", "GET triggers",
-    "DELETE delete-checkpoint", "GET status", "localyun status", "localyun list",
+    "localyun flow schedules", "localyun function list", "localyun export", "localyun trigger list", "localyun doctor",
+    "GET triggers", "DELETE delete-checkpoint", "GET status", "localyun status", "localyun list",
     "GET usage", "localyun usage", "page /usage", "page /search?q=f5", "page /search?q=zz",
     "fc2 publish_version", "fc2 update_service",
 })  # fmt: skip
