@@ -30,6 +30,7 @@ from emulator.drawing.words import WORDS
 from emulator.kernel.instrumentation import EVENTS
 from emulator.lab.exploration import SENTENCES
 from emulator.samples import TUTORIALS
+from emulator.services.workflow.rehearsal.coverage import KINDS, PHRASES
 from tests.suites.figures import markdown as suites
 from tools import chinese, operations
 from tools.kit import kit
@@ -92,7 +93,7 @@ def texts():
     found.update(
         dict.fromkeys(("the configured port", *STATUS, *WORDS, *EVENTS, *OUTCOMES, *ENDS, *PARTS, *VALUES, *ARGPARSE))
     )
-    found.update(dict.fromkeys(SENTENCES.values()))
+    found.update(dict.fromkeys((*SENTENCES.values(), *KINDS, *PHRASES)))
     found.update(
         dict.fromkeys((*(each.value for each in Action), *(words_of(each).counted for each in Action), *PROBLEMS))
     )

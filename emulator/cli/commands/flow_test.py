@@ -16,6 +16,7 @@ from emulator.cli.output import (
     CommandFailed,
     _,
     complain,
+    enumerated,
     say,
     say_json,
     unreadable,
@@ -189,10 +190,10 @@ def covered_lines(flow: str, coverage: "Coverage") -> Iterator[str]:
     from emulator.services.workflow.rehearsal.coverage import KINDS
 
     counts = [(kind, *coverage.counts(kind)) for kind in KINDS]
-    shown = ", ".join(f"{kind} {taken}/{there}" for kind, taken, there in counts if there)
+    shown = enumerated(f"{_(kind)} {taken}/{there}" for kind, taken, there in counts if there)
     yield f"{flow}: {coverage.percentage:.1f} % ({shown})"
     for item in coverage.missing():
-        yield _("    not taken: {kind}, {what}", kind=item.kind, what=item.text)
+        yield _("    not taken: {kind}, {what}", kind=_(item.kind), what=item.said(_))
 
 
 def _as_json(results: "Iterable[tuple[Suite, Coverage, list[Ran]]]") -> list[dict[str, Any]]:

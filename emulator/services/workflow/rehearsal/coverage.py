@@ -5,7 +5,7 @@ are known by the lists they stand in, because names may repeat in other scopes o
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, Literal, NamedTuple
 
 from emulator.services.workflow.engine.decide import catch_for, matches
@@ -28,6 +28,34 @@ KINDS: Final[tuple[ItemKind, ...]] = ("step", "transition", "condition", "retry"
 END: Final = "end"
 
 
+PHRASES: Final = (
+    *("{label} is true", "{label} is false", "{errors} tried again", "{errors} after the last of {limit} retries"),
+    *("not in time", "with no element", "with several elements"),
+    *("on {label} to {target}", "to {target} when {label}", "to {target}", "{step}: {what}"),
+)
+"""Every text that `Item.said` looks up."""
+
+
+class Phrase(str):
+    """A text made of a pattern and names, which can be said in another language; equal to the text itself."""
+
+    __slots__ = ("fields", "pattern")
+
+    pattern: str
+    fields: dict[str, object]
+
+    @classmethod
+    def of(cls, pattern: str, **fields: object) -> "Phrase":
+        """Return *pattern* with *fields* in the places of its ``{names}``."""
+        made = cls(pattern.format(**fields))
+        made.pattern, made.fields = pattern, fields
+        return made
+
+    def said(self, say: Callable[[str], str]) -> str:
+        """Return the text in the words of *say*."""
+        return say(self.pattern).format(**self.fields)
+
+
 class Item(NamedTuple):
     """Something that can be taken: of which step, and what of it. ``text`` tells a person."""
 
@@ -38,7 +66,14 @@ class Item(NamedTuple):
     @property
     def text(self) -> str:
         """What is taken, in words."""
-        return f"{self.step}: {self.what}" if self.what else self.step
+        return self.said(str)
+
+    def said(self, say: Callable[[str], str]) -> str:
+        """Return the same in the words of *say*, which returns a text in the reader's language."""
+        if not self.what:
+            return self.step
+        what = self.what.said(say) if isinstance(self.what, Phrase) else self.what
+        return say("{step}: {what}").format(step=self.step, what=what)
 
 
 class Coverage:
@@ -87,26 +122,29 @@ def _items(step: Step, name: str, steps: StepList, position: int) -> Iterator[It
         yield item_of(name, way)
     options = [way for way in ways if way.option is not None]
     for way in options[:-1]:
-        yield Item("condition", name, f"{way.label} is true")
-        yield Item("condition", name, f"{way.label} is false")
+        yield Item("condition", name, Phrase.of("{label} is true", label=way.label))
+        yield Item("condition", name, Phrase.of("{label} is false", label=way.label))
     retries, _ = step.policies()
     for rule in retries:
         if rule.max_attempts:
-            yield Item("retry", name, f"{', '.join(rule.errors)} tried again")
-            yield Item("retry", name, f"{', '.join(rule.errors)} after the last of {rule.max_attempts} retries")
+            errors = ", ".join(rule.errors)
+            yield Item("retry", name, Phrase.of("{errors} tried again", errors=errors))
+            last = Phrase.of("{errors} after the last of {limit} retries", errors=errors, limit=rule.max_attempts)
+            yield Item("retry", name, last)
     if isinstance(step, Task) and (step.timeout_s is not None or getattr(step, "timeout", None) is not None):
-        yield Item("timeout", name, "not in time")
+        yield Item("timeout", name, Phrase.of("not in time"))
     if step.kind == "foreach" and not isinstance(step, Task):
-        yield Item("loop", name, "with no element")
-        yield Item("loop", name, "with several elements")
+        yield Item("loop", name, Phrase.of("with no element"))
+        yield Item("loop", name, Phrase.of("with several elements"))
 
 
 def item_of(name: str, way: Way) -> Item:
     """Return the item of a way out of the step *name*."""
     target = END if way.target is None else way.target
     if way.caught is not None:
-        return Item("transition", name, f"on {way.label} to {target}")
-    return Item("transition", name, f"to {target} when {way.label}" if way.label else f"to {target}")
+        return Item("transition", name, Phrase.of("on {label} to {target}", label=way.label, target=target))
+    pattern = "to {target} when {label}" if way.label else "to {target}"
+    return Item("transition", name, Phrase.of(pattern, label=way.label, target=target))
 
 
 class Tracer:

@@ -303,6 +303,16 @@ def test_coverage_tells_what_no_case_has_taken(suite):
     }  # fmt: skip
 
 
+def test_what_is_covered_can_be_said_in_another_language(suite):
+    """The names of steps and errors stay; English is what a file of cases has."""
+    spoken = {"{errors} tried again": "{errors} 之后重试", "{step}: {what}": "{step}：{what}"}
+    _, coverage = outcomes(suite("cases: [{mocks: {Reserve: [{error: {errorType: NoRoom}}]}}]"))
+    item = next(each for each in coverage.items if each.what == "NoRoom tried again")
+
+    assert item.said(lambda text: spoken.get(text, text)) == "Reserve：NoRoom 之后重试"
+    assert item.text == "Reserve: NoRoom tried again"
+
+
 def test_proposed_cases_take_everything_and_pass(suite, tmp_path):
     """What is proposed for a flow is a file of cases that holds."""
     program = suite("cases: [{name: any}]").program
