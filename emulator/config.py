@@ -295,22 +295,22 @@ OPTIONS = Shape(
         _option(
             "host", HOSTS,
             "addresses to listen on (default: 127.0.0.1,::1)",
-            "监听地址（默认 127.0.0.1,::1）", "ADDRESS",
+            "监听地址（默认：127.0.0.1,::1）", "ADDRESS",
         ),
         _option(
             "port", _PORT,
             f"HTTP port, 0 for any, auto for the next free one (default: {DEFAULT_PORT})",
-            f"HTTP 端口，0 为任意空闲端口，auto 为下一个空闲端口（默认 {DEFAULT_PORT}）", "PORT",
+            f"HTTP 端口，0 为任意空闲端口，auto 为下一个空闲端口（默认：{DEFAULT_PORT}）", "PORT",
         ),
         _option(
             "https_port", _PORT,
             f"HTTPS port, 0 for any, auto for the next free one (default: {DEFAULT_HTTPS_PORT})",
-            f"HTTPS 端口，0 为任意空闲端口，auto 为下一个空闲端口（默认 {DEFAULT_HTTPS_PORT}）", "PORT",
+            f"HTTPS 端口，0 为任意空闲端口，auto 为下一个空闲端口（默认：{DEFAULT_HTTPS_PORT}）", "PORT",
         ),
         _option(
             "state", Folder(),
             "folder for all state (default: .localyun)",
-            "保存全部状态的目录（默认 .localyun）", "DIR",
+            "保存全部状态的目录（默认：.localyun）", "DIR",
         ),
         _option(
             "ephemeral", FLAG,
@@ -320,47 +320,47 @@ OPTIONS = Shape(
         _option(
             "functions", Folder(existing=True),
             "folder of functions to serve; it may be created later (default: functions)",
-            "要提供服务的函数目录，可以在启动之后创建（默认 functions）", "DIR",
+            "要提供服务的函数目录，可以在启动之后创建（默认：functions）", "DIR",
         ),
         _option(
             "auth", OneOf(("verify", "lenient")),
             "check signatures, or accept any key (default: verify)",
-            "校验签名，或接受任何密钥（默认 verify）",
+            "校验签名，或接受任何密钥（默认：verify）",
         ),
         _option(
             "durability", OneOf(("normal", "full")),
             "full also survives a power cut (default: normal)",
-            "full 在断电后也不丢数据（默认 normal）",
+            "full 在断电后也不丢数据（默认：normal）",
         ),
         _option(
             "enforce_ram", FLAG,
             "check what users and roles may do (default: no)",
-            "检查用户和角色的权限（默认否）",
+            "检查用户和角色的权限（默认：否）",
         ),
         _option(
             "strict", FLAG,
             "refuse networks and log stores, which are stored without effect (default: no)",
-            "拒绝网络和日志库（它们只保存，不起作用；默认否）",
+            "拒绝创建网络和日志库等资源（否则只保存，不起作用；默认：否）",
         ),
         _option(
             "isolate", FLAG,
             "prevent functions from changing your home folder (default: no)",
-            "禁止函数改动您的主目录（默认否）",
+            "禁止函数改动您的主目录（默认：否）",
         ),
         _option(
             "console", FLAG,
             "serve the console, the pages for a browser (default: yes)",
-            "提供控制台，即浏览器页面（默认是）",
+            "提供控制台，即浏览器页面（默认：是）",
         ),
         _option(
             "log_format", OneOf(("text", "json")),
             "one line per event as text or JSON (default: text)",
-            "每个事件一行，文本或 JSON（默认 text）",
+            "每个事件一行，文本或 JSON（默认：text）",
         ),
         _option(
             "log_level", OneOf(("debug", "info", "warning")),
             "how much the server logs (default: info)",
-            "服务器日志级别（默认 info）",
+            "服务器日志级别（默认：info）",
         ),
         _option(
             "log_file", Folder(),
@@ -370,7 +370,7 @@ OPTIONS = Shape(
         _option(
             "keep_executions", _DAYS,
             f"days to keep executions after their end, 0 for no limit (default: {DEFAULT_KEPT_DAYS})",
-            f"执行结束后保留的天数，0 为永久（默认 {DEFAULT_KEPT_DAYS}）", "DAYS",
+            f"执行结束后保留的天数，0 为永久（默认：{DEFAULT_KEPT_DAYS}）", "DAYS",
         ),
         _option(
             "access_key_id", _KEY_ID,
@@ -390,7 +390,7 @@ OPTIONS = Shape(
         _option(
             "region", _REGION,
             f"region of the emulator (default: {DEFAULT_REGION})",
-            f"模拟器所在的地域（默认 {DEFAULT_REGION}）", has_flag=False,
+            f"模拟器所在的地域（默认：{DEFAULT_REGION}）", has_flag=False,
         ),
         _option(
             "allowed_hosts", HOSTS,
@@ -405,27 +405,27 @@ OPTIONS = Shape(
         _option(
             "push_retry_scale", Number(0.001, 10),
             "factor for the delays between retries of a failed push, such as 0.01 in tests (default: 1)",
-            "推送失败后重试间隔的倍数，例如测试时用 0.01（默认 1）", "FACTOR",
+            "推送失败后重试间隔的倍数，例如测试时用 0.01（默认：1）", "FACTOR",
         ),
         _option(
             "seed", Whole(0, _MOST_SEED),
             "random seed for ids and all other random values (default: random)",
-            "ID 和其他随机值的种子（默认随机）", "N",
+            "ID 和其他随机值的种子（默认：随机）", "N",
         ),
         _option(
             "start_at", TIME,
             "the emulator's time at the first start of a state folder (default: now)",
-            "状态目录首次启动时模拟器的时间（默认当前时间）", "TIME",
+            "状态目录首次启动时模拟器的时间（默认：当前时间）", "TIME",
         ),
         _option(
             "freeze", FLAG,
             "freeze the emulator's clock from the start (default: no)",
-            "启动时就冻结模拟器的时钟（默认否）",
+            "启动时就冻结模拟器的时钟（默认：否）",
         ),
         _option(
             "runtimes", MapOf(Folder(program=True)),
             "executables for function runtimes, by name (default: the emulator's own Python)",
-            "按名称指定函数运行时的可执行文件（默认模拟器自己的 Python）", has_flag=False,
+            "按名称指定函数运行时的可执行文件（默认：模拟器自己的 Python）", has_flag=False,
         ),
     ),
     Config,

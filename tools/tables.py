@@ -192,7 +192,7 @@ def usage_items(*, chinese: bool) -> str:
     """Return the table of what is metered, with what of each rule is known from where and what is a guess."""
     from emulator.usage.items import ITEMS
 
-    head = ("计量项", "单位", "规则", "来源", "假设") if chinese else ("item", "unit", "rule", "source", "assumed")
+    head = ("计量项", "单位", "规则", "来源", "假定") if chinese else ("item", "unit", "rule", "source", "assumed")
     rows = [
         (f"`{item.name}`", item.unit[chinese], _cell(item.help[chinese]), item.source, _cell(item.assumed[chinese]))
         for item in ITEMS

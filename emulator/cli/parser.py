@@ -42,8 +42,13 @@ class PlainHelp(RawTextHelpFormatter):
         super().__init__(prog, width=_width() - (0 if begin.isascii() else len(begin)), **options)
 
     def format_help(self) -> str:
-        """Return the help without spaces at the ends of lines."""
-        return "".join(f"{line.rstrip()}\n" for line in super().format_help().splitlines())
+        """Return the help without spaces at the ends of lines, with the colon of the language after a heading."""
+        return "".join(f"{_with_colon(line.rstrip())}\n" for line in super().format_help().splitlines())
+
+
+def _with_colon(line: str) -> str:
+    """Return a line; argparse ends every heading with the colon of English."""
+    return line if line[-2:-1].isascii() or not line.endswith(":") else f"{line[:-1]}\uff1a"
 
 
 class Parser(ArgumentParser):

@@ -49,7 +49,7 @@ class Scope:
 
 @frozen
 class Node:
-    """A step. ``about`` says what it calls, waits for or fails with; ``retry`` is a badge, ``retries`` its long form.
+    """A step. ``about`` says what it calls, waits for or fails with; ``retry`` is a badge, ``retries`` are its rules.
 
     ``retry_limit`` is how often a failed task is called again at most.
 
@@ -60,7 +60,7 @@ class Node:
     kind: Kind
     about: str = ""
     retry: str = ""
-    retries: str = ""
+    retries: tuple[RetryPolicy, ...] = ()
     retry_limit: int = 0
     scopes: tuple[Scope, ...] = ()
 
@@ -136,18 +136,10 @@ def _node(step: Step) -> Node:
         about=step.about(),
         scopes=tuple(_scope(steps, label) for label, steps in step.parts()),
         retry=f"retry {_limit(rules)}" if rules else "",
-        retries=_policies(rules),
+        retries=rules,
         retry_limit=_limit(rules) if step.kind == "task" else 0,
     )
 
 
 def _limit(policies: tuple[RetryPolicy, ...]) -> int:
     return max((policy.max_attempts for policy in policies), default=0)
-
-
-def _policies(policies: tuple[RetryPolicy, ...]) -> str:
-    return "; ".join(
-        f"{', '.join(policy.errors)}: {policy.max_attempts} retries, first after {policy.interval_s:g} s, "
-        f"then x{policy.multiplier:g}"
-        for policy in policies
-    )

@@ -17,7 +17,7 @@ from emulator.drawing.model import build, steps_of, with_badges
 from emulator.drawing.routing import Point
 from emulator.drawing.states import COLOURS, Passage, State, StepState, badges, states, taken
 from emulator.drawing.text_width import LINE_HEIGHT, text_width
-from emulator.drawing.words import Say, spoken
+from emulator.drawing.words import Say, retry_rules, spoken
 from emulator.kernel.frozen import frozen
 from emulator.services.workflow.languages.programs import read_program
 
@@ -101,7 +101,7 @@ def _box(box: Box, states: Mapping[str, StepState] | None, say: Say) -> Iterator
     fill, stroke = COLOURS[state.state] if state is not None else ("#ffffff", look(node.kind).colour)
     data = f' data-state="{state.state}"' if state is not None else ""
     yield f'<g class="step" data-step={quoteattr(node.name)} data-kind="{node.kind}"{data}>'
-    words = [node.name, say(node.kind), node.about, f"retry: {node.retries}" if node.retries else ""]
+    words = [node.name, say(node.kind), node.about, retry_rules(node, say)]
     words += [box.note, state.error if state is not None else ""]
     yield f"<title>{_text(chr(10).join(part for part in words if part))}</title>"
     yield _shape(box, fill, stroke, is_dashed=state is not None and not state.entered)

@@ -15,6 +15,7 @@ WORDS = (
     *dict.fromkeys((*get_args(Kind)[2:], *get_args(State))),
     *(OTHERWISE, "default", "Start", "End", "for each", "branch {number}", "{label} or"),
     *("caught", "retry {number}", "1 retry", "{number} retries", "{number} of {limit} retries"),
+    *("retry: {rules}", "{errors}: {number} retries, first after {seconds} s, then x{rate}"),
 )
 """Every text that is looked up; the first two kinds are the ends of scopes, which show none."""
 
@@ -36,6 +37,20 @@ def _node(node: Node, say: Say) -> Node:
     if retry.startswith(_RETRY):
         retry = say("retry {number}").format(number=retry.removeprefix(_RETRY))
     return replace(node, scopes=tuple(scopes), retry=retry)
+
+
+def retry_rules(node: Node, say: Say) -> str:
+    """Return when a step is tried again and how often, in words; empty where it never is."""
+    rules = "; ".join(
+        say("{errors}: {number} retries, first after {seconds} s, then x{rate}").format(
+            errors=", ".join(each.errors),
+            number=each.max_attempts,
+            seconds=f"{each.interval_s:g}",
+            rate=f"{each.multiplier:g}",
+        )
+        for each in node.retries
+    )
+    return say("retry: {rules}").format(rules=rules) if rules else ""
 
 
 def _label(label: str, say: Say) -> str:

@@ -27,7 +27,7 @@ _OSS = "OSS, API operation calling fees"
 _IDLE = ("A provisioned instance is idle while it serves no call.", "预留实例未处理请求时视为闲置。")
 _TOGETHER = (
     "Concurrent calls of one instance are counted separately; the cloud counts the instance once.",
-    "同一实例并发处理的请求各自计量；云端只计量实例一次。",
+    "同一实例并发处理的请求各自计量；云上只计量实例一次。",
 )
 
 ITEMS: Final = (
@@ -97,7 +97,7 @@ ITEMS: Final = (
         unit=("requests", "次"),
         help=(
             "Requests to queues, one per 64 KB or part of it; a batch and an empty receive count as one.",
-            "队列请求次数：批量操作计一次，空轮询也是一次；不足 64 KB 也按一次计。",
+            "队列请求次数：批量操作计一次，空轮询也计一次；不足 64 KB 也按一次计。",
         ),
         source=_MNS,
         assumed=(
@@ -149,7 +149,7 @@ ITEMS: Final = (
         name="fnf.schedules",
         unit=("starts", "次"),
         help=("Executions started by schedules; the cloud does not charge for them.",
-              "定时调度启动的执行次数；云端不收费。"),
+              "定时调度启动的执行次数；云上不收费。"),
         source=_FNF,
     ),
     Item(
@@ -192,7 +192,7 @@ ITEMS: Final = (
         assumed=(
             "All clients are on the internet. Responses that are streamed without a length do not count, nor do the "
             "requests that functions send.",
-            "假设所有客户端都在公网。未给出长度的流式响应以及函数自己发出的请求不计。",
+            "假定所有客户端都在公网。未给出长度的流式响应以及函数自己发出的请求不计。",
         ),
     ),
 )  # fmt: skip

@@ -100,6 +100,18 @@ def test_address_of_the_page_is_the_last_line(bare, mocks):
     assert max(map(len, lines[:-1])) <= 80
 
 
+def test_rows_are_in_the_language_of_the_user(bare, mocks):
+    """The first schedule keeps the name that can be typed."""
+    flow = made(bare, "multi-step-transaction", "flow")
+    done = subprocess.run(
+        own_command("explore", flow.name, "--input", INPUT, *mocks, "--no-link"),
+        env={**bare.env, "PYTHONUTF8": "1", "LC_ALL": "zh_CN.UTF-8"}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+
+    assert "第一个（first）" in done.stdout
+    assert "fnf-demo/Operation 成功" in done.stdout
+
+
 def test_schedule_is_run_again_and_its_execution_kept(bare, mocks):
     """Its effects in their order; the mocks are gone."""
     flow = made(bare, "multi-step-transaction", "flow")

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from emulator.cli.client import Client, connect
-from emulator.cli.commands.flow import check_input, start_execution
+from emulator.cli.commands.flow import check_input, ended_with, start_execution
 from emulator.cli.commands.server import link
 from emulator.cli.output import (
     CallRefused,
@@ -249,16 +249,23 @@ def _tell_run(arguments: Namespace, view: Mapping[str, Any], outcome: Mapping[st
         say(step)
     for sentence in deviations_in_words(view, _):
         note(f"  {sentence}")
-    say(f"{outcome['status']}: {outcome['output']}" if outcome["output"] else outcome["status"])
+    say(ended_with(outcome["status"], outcome["output"]))
 
 
 def _rows(outcome: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
     """Yield the rows of an outcome, narrow enough for a page: its output, and what was called and pushed, each once."""
     counts = Counter([*outcome["calls"], *outcome["messages"]])
-    effects = [what if count == 1 else f"{count} x {what}" for what, count in counts.items()]
-    begin = (outcome["status"], str(outcome["runs"]), outcome["schedule"])
+    named = [(_effect(what), count) for what, count in counts.items()]
+    effects = [what if count == 1 else f"{count} x {what}" for what, count in named]
+    begin = (outcome["status"], str(outcome["runs"]), outcome["schedule"] if outcome["deviations"] else _("first"))
     output = outcome["output"][:_SHOWN]
     lines = [output[at : at + _WIDTH] for at in range(0, len(output), _WIDTH)]
     for line in [*lines, *effects] or [""]:
         yield *begin, line
         begin = ("", "", "")
+
+
+def _effect(what: str) -> str:
+    """Return a call or a push with its status, where it has one, in the user's language."""
+    name, gap, status = what.rpartition(" ")
+    return f"{name}{gap}{_(status)}" if status in {"succeeded", "failed"} else what

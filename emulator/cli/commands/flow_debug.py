@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from emulator.cli.client import Client, connect, pause
 from emulator.cli.commands.definition import STANDARD_INPUT, definition_to_send, read_definition
-from emulator.cli.commands.flow import FINAL_STATES, FOLLOW_INTERVAL_S, name_execution
+from emulator.cli.commands.flow import FINAL_STATES, FOLLOW_INTERVAL_S, ended_with, name_execution
 from emulator.cli.output import (
     CallRefused,
     WrongUsage,
@@ -57,7 +57,7 @@ def step(arguments: Namespace, settings: Settings) -> int:
             what = short(event["EventDetail"], 80)
             say(f"{event['EventId']:>4}  {event['Type']:<18}  {event['StepName']:<20}  {what}")
         what = f"{came['error']} {came['cause']}".strip() or json.dumps(came["output"], ensure_ascii=False)
-        say(f"{came['status']}: {what}")
+        say(ended_with(came["status"], what))
         if came["missing"]:
             say(_("missing data: {paths}; pass it with --input or --local", paths=", ".join(came["missing"])))
         if came["next"]:
@@ -141,7 +141,7 @@ class _Session:
                 say_json_line(state)
             elif not state["stops"]:
                 what = state["output"] or f"{state['error']} {state['cause']}".strip()
-                say(f"{state['status']}: {what}" if what else state["status"])
+                say(ended_with(state["status"], what))
             if not state["stops"]:
                 return 0 if state["status"] == "Succeeded" else 1
             if not self._as_json:

@@ -35,7 +35,7 @@ from emulator.keyfile import InstallationKeys
 STOP_TIMEOUT_S = 30.0
 STATUS = (
     *("status", "version", "services", "account", "region", "installation", "pid", "uptime_s", "auth", "functions"),
-    *("waiting", "problems", "counts", "regions", "places", "ok", "available", "clock", "topics", "flows"),
+    *("waiting", "problems", "counts", "regions", "places", "ok", "available", "clock", "topics", "flows", "records"),
 )
 """Words of the status, for the catalogues."""
 

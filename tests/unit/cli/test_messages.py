@@ -53,7 +53,9 @@ def test_command_speaks_chinese_when_the_locale_does(program):
     """Help, argparse's own words, messages and headings."""
     chinese = {"LC_ALL": "zh_CN.UTF-8", "PYTHONUTF8": "1"}
 
-    assert "停止模拟器" in program.run("--help", **chinese).stdout
+    help_text = program.run("--help", **chinese).stdout
+    assert "停止模拟器" in help_text
+    assert "\n选项：\n" in help_text
     assert "缺少以下参数" in program.run("queue", "send", **chinese).stderr
     assert "没有模拟器响应" in program.run("status", **chinese).stderr
 

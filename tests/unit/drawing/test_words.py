@@ -46,3 +46,11 @@ def test_every_word_of_a_picture_can_be_in_another_language() -> None:
     assert {"START!", "END!", "OTHERWISE!", "BRANCH! 0", "RETRY! 3", "NOT! ENTERED!", "CHOICE!"} <= other
     assert {"Start", "End", "branch 0", "retry 3", "not entered"} <= english & {*WORDS, "branch 0", "retry 3"}
     assert picture(FLOW, "title", None, "mermaid", said) == picture(FLOW, "title", None, "mermaid")
+
+
+def test_rules_of_a_retry_can_be_in_another_language() -> None:
+    """The pointer brings them up; the names of errors stay."""
+    text = FLOW.replace("maxAttempts: 3", "maxAttempts: 3, intervalSeconds: 2, multiplier: 1.5")
+
+    assert "retry: FC.Unknown: 3 retries, first after 2 s, then x1.5" in picture(text, "title", None, "svg")
+    assert "RETRY!: FC.Unknown: 3 RETRIES!, FIRST!" in picture(text, "title", None, "svg", said)

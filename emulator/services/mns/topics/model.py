@@ -179,7 +179,7 @@ SUBSCRIPTION = Shape(
             "NotifyStrategy", "strategy", member_of(NotifyStrategy), names={"option": ("Strategy",)},
             help=(
                 "retry strategy for failed pushes (default: BACKOFF_RETRY)",
-                "推送失败后的重试策略（默认 BACKOFF_RETRY）",
+                "推送失败后的重试策略（默认：BACKOFF_RETRY）",
             ),
             source="Subscribe, NotifyStrategy",
         ),
@@ -188,7 +188,7 @@ SUBSCRIPTION = Shape(
             names={"option": ("ContentFormat", "Format")}, fixed=True,
             help=(
                 "format of pushes (default: XML); SIMPLIFIED is the bare body",
-                "推送格式（默认 XML）；SIMPLIFIED 只含消息体",
+                "推送格式（默认：XML）；SIMPLIFIED 只含消息体",
             ),
             source="Subscribe",
         ),
