@@ -254,8 +254,8 @@ class Authenticator:
             advice = f"Account {asked} was asked for, the access key belongs to {key.account}: use a key of {asked}."
         else:
             advice = (
-                f"Account {asked} was asked for, the emulator is {own}: set LOCALYUN_ACCOUNT_ID={asked} where the "
-                f"emulator is started, or put {own} into the endpoint."
+                f"Account {asked} was asked for, the emulator's account is {own}: set account_id in localyun.yaml or "
+                f"LOCALYUN_ACCOUNT_ID to {asked} and restart it, or put {own} into the endpoint."
             )
         if self._is_first(f"account {asked}"):
             _log.warning("a request is refused. %s", advice)

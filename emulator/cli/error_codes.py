@@ -39,7 +39,7 @@ TABLES: Final = {
 OF_CALLS: Final = frozenset(
     {
         *("HandledInvocationError", "UnhandledInvocationError", "InitializationError"),
-        *("InvalidFunctionFile", "FcCommonError"),
+        *("InvalidFunctionFile", "FcCommonError", "HandlerNotFound", "ImportModuleError"),
     }
 )
 """What a call of a function answers beside the table: ``X-Fc-Error-Type`` and ``errorType``."""

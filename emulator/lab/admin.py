@@ -111,8 +111,12 @@ def _condition(lab: Lab, until: dict[str, Any], call: OperationRequest) -> Calla
     """Return the function that looks whether *until* holds, None for quiet. Raises: LabError."""
     text = {name: value for name, value in until.items() if name in {"execution", "queue", "calls"}}
     number = until.get("visible", until.get("count", 1))
-    if type(number) is not int or number < 1 or not all(isinstance(value, str) for value in text.values()):
-        raise invalid("until names a resource by text, and visible and count are numbers")
+    if not all(isinstance(value, str) for value in text.values()):
+        raise invalid("until names a resource by text")
+    if type(number) is not int or number < 1:
+        name = "visible" if "visible" in until else "count"
+        advice = "; to wait for an empty queue, settle" if name == "visible" else ""
+        raise invalid(f"{name} must be a whole number, at least 1{advice}")
     if until.get("quiet") is True and not text:
         return None
     if len(text) != 1:

@@ -111,7 +111,7 @@ class Faults:
         if effect is not None:
             name = subject.names[0] if subject.names else subject.service
             fields = {"fault": effect.words, "struck": subject.operation, "resource": name}
-            _log.info("a fault strikes %(struck)s of %(resource)s: %(fault)s", fields)
+            _log.info("a fault is injected into %(struck)s of %(resource)s: %(fault)s", fields)
         return effect
 
     def stage(self, front: Front, call: OperationRequest) -> Answer | None:

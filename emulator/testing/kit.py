@@ -306,7 +306,7 @@ class Localyun:
         return path
 
     def begun(self) -> list[tuple[str, str]]:
-        """Return flow and name of each execution started since the state was restored, oldest first."""
+        """Return flow and name of each execution started since the test began, oldest first."""
         lines = self.api.admin("GET", "report")["lines"]
         named = ((line.get("flow"), line.get("execution")) for line in lines)
         return list(dict.fromkeys((flow, execution) for flow, execution in named if flow and execution))

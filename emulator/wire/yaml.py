@@ -393,7 +393,7 @@ def _unreadable(error: Any, text: str) -> UnreadableYaml:
     if mark.line >= len(lines):  # the parser adds an end of line that the text does not have
         return UnreadableYaml(str(error.problem), len(lines), len(lines[-1]) + 1, is_syntax=True)
     is_tab = lines[mark.line][mark.column : mark.column + 1] == "\t"
-    problem = "a tab cannot indent; use blanks" if is_tab else str(error.problem)
+    problem = "a tab cannot indent; use spaces" if is_tab else str(error.problem)
     return UnreadableYaml(problem, mark.line + 1, mark.column + 1, is_syntax=True)
 
 

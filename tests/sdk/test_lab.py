@@ -211,6 +211,12 @@ def test_a_skip_to_the_end_of_a_flow_means_its_latest_execution(lab):
     first = flow.start({}, name="first")
     lab.skip_until(execution="sleeping")
     second = flow.start({}, name="second")
+    with pytest.raises(
+        ApiError, match="visible must be a whole number, at least 1; to wait for an empty queue, settle"
+    ):
+        lab.skip_until(queue="any", visible=0)
+    with pytest.raises(ApiError, match="count must be a whole number, at least 1"):
+        lab.skip_until(calls="any", count=0)
 
     lab.skip_until(execution="sleeping")
 

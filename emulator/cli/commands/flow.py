@@ -17,6 +17,7 @@ from emulator.cli.output import (
     say_json_line,
     say_pairs,
     say_table,
+    sentences,
     short,
     show_rows,
     tell,
@@ -258,8 +259,11 @@ def create(arguments: Namespace, settings: Settings) -> int:
     try:
         flow = client.workflow("CreateFlow", **parameters)
     except CallRefused as error:
-        if error.code != "FlowAlreadyExists" or not arguments.update:
+        if error.code != "FlowAlreadyExists":
             raise
+        if not arguments.update:
+            text = sentences(str(error).removeprefix(f"{error.code}: "), _("--update replaces it."))
+            raise CallRefused(error.status, error.code, text, error.content) from error
         done = _("updated {name}")
         flow = client.workflow("UpdateFlow", **parameters)
     return tell(arguments, done.format(name=arguments.flow), flow)

@@ -278,6 +278,13 @@ def fire(arguments: Namespace, settings: Settings) -> int:
     return show_called(called, with_log=arguments.log)
 
 
+def _queue_of(config: dict[str, Any]) -> str:
+    """Return the queue that an EventBridge trigger takes messages from, such as ``queue orders``; else nothing."""
+    parameters = (config.get("eventSourceConfig") or {}).get("eventSourceParameters") or {}
+    name = (parameters.get("sourceMNSParameters") or {}).get("QueueName")
+    return _("queue {name}", name=name) if name else ""
+
+
 def _about(row: dict[str, Any]) -> str:
     """Return what a trigger fires on: its address, its times, or its source and what that still waits for."""
     config = row["config"]
@@ -285,5 +292,5 @@ def _about(row: dict[str, Any]) -> str:
         return f"{row['urls'][0]} ({config.get('authType')}: {' '.join(config.get('methods', ()))})"
     if "cronExpression" in config:
         return str(config["cronExpression"])
-    source = short(str(row["sourceArn"] or config), 60)
+    source = _queue_of(config) or short(str(row["sourceArn"] or config), 60)
     return f"{source}: {row['waitsFor']}" if row["waitsFor"] else source

@@ -338,8 +338,8 @@ def test_refusal_of_another_account_says_which_and_what_to_set(caplog):
     advice = {refusal(mns_request(), gate=gate, host_account="222").advice for _ in range(3)}
 
     assert advice == {
-        "Account 222 was asked for, the emulator is 111: set LOCALYUN_ACCOUNT_ID=222 where the emulator is started, "
-        "or put 111 into the endpoint."
+        "Account 222 was asked for, the emulator's account is 111: set account_id in localyun.yaml or "
+        "LOCALYUN_ACCOUNT_ID to 222 and restart it, or put 111 into the endpoint."
     }
     assert [record.getMessage() for record in caplog.records] == [f"a request is refused. {next(iter(advice))}"]
 

@@ -46,6 +46,7 @@ def test_flow_is_created_shown_updated_and_deleted(program, flow):
 
     assert again.returncode == 1
     assert "FlowAlreadyExists" in again.stderr
+    assert "--update replaces it" in again.stderr
     assert update.stdout == "updated judge\n"
     assert listed.stdout.splitlines()[1].startswith("judge ")
     assert json.loads(shown.stdout)["Description"] == "new"

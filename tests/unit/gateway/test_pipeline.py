@@ -349,6 +349,7 @@ async def test_an_endpoint_of_another_account_is_refused_with_what_to_set():
 
     assert (status, reply["Code"]) == (403, "NoPermission")
     assert reply["Message"].endswith(
-        " Account 2222222222222222 was asked for, the emulator is 1234567890123456: set "
-        "LOCALYUN_ACCOUNT_ID=2222222222222222 where the emulator is started, or put 1234567890123456 into the endpoint."
+        " Account 2222222222222222 was asked for, the emulator's account is 1234567890123456: set account_id in "
+        "localyun.yaml or LOCALYUN_ACCOUNT_ID to 2222222222222222 and restart it, or put 1234567890123456 into the "
+        "endpoint."
     )

@@ -126,3 +126,14 @@ async def test_nothing_happens_without_faults():
 
     assert not faults.active
     assert faults.function_fault(SUBJECT) == ""
+
+
+def test_an_injected_fault_is_logged(caplog):
+    """With the operation, the resource and what it does."""
+    faults = Faults()
+    faults.add(read_rule({"do": {"function": "crash"}}))
+
+    with caplog.at_level("INFO"):
+        assert faults.function_fault(SUBJECT) == "crash"
+
+    assert "a fault is injected into SendMessage of orders: function crash" in caplog.messages

@@ -55,6 +55,7 @@ def test_merging_over_and_over_stays_small():
         ("[" * 100_000, "levels deep"),
         ("- " * 20_000, "levels deep"),
         ("a: [", "did not find expected"),
+        ("a:\n\t- b", "a tab cannot indent; use spaces"),
         ("a: !!int ''", "the tag"),
         ("a: !!bool perhaps", "the tag"),
         ("a: !!timestamp now", "the tag"),

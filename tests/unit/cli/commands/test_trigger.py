@@ -70,6 +70,19 @@ def test_triggers_are_listed_and_fired(running):
     assert running.run("trigger", "fire", "shop/Clean", "web", "--event-file", "nowhere").returncode == 1
 
 
+def test_a_queue_trigger_is_listed_by_its_queue(running):
+    """By the name of the queue, not by the ARN of an event bus."""
+    folder = running.folder / "functions" / "shop" / "Pack"
+    folder.mkdir(parents=True)
+    (folder / "index.py").write_text(CODE)
+    (folder / "function.yml").write_text("triggers: [{name: orders, type: mns_queue, queue: shop-orders}]\n")
+
+    listed = running.run("trigger", "list")
+
+    assert "queue shop-orders" in listed.stdout
+    assert "eventbus" not in listed.stdout
+
+
 def test_triggers_of_other_regions_are_counted_behind_the_list(running):
     """By the number of triggers, not of the functions that have them; LOCALYUN_REGION shows and fires them."""
     (running.folder / "code").mkdir()
