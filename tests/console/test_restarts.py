@@ -79,7 +79,7 @@ def test_triggers_that_were_left_out_stand_above_the_others(browser, tmp_path):
     (folder / "function.yml").write_text("triggers:\n- {triggerName: tick, triggerType: timmer}\n")
     with Emulator(functions=tmp_path) as emulator:
         browser.get(emulator.endpoint + emulator.api.admin("POST", "console-link")["path"])
-        for language, heading in (("en", "Problems in the functions folder"), ("zh", "函数文件夹中的问题")):
+        for language, heading in (("en", "Problems in the functions folder"), ("zh", "函数目录中的问题")):
             speak(browser, emulator, language)
             opened(browser, emulator, "/triggers")
 

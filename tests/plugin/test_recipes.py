@@ -26,8 +26,8 @@ def outcome(tmp_path_factory):
 
 
 def test_page_has_the_recipes():
-    """A consumer, bodies, retries, approval (twice), summer time, pushes, mocks, a saga, duplicates, usage, and one."""
-    assert len(TESTS) == 13
+    """From a consumer and the bodies of messages to usage, what faults do, and a recipe for one's own."""
+    assert len(TESTS) == 14
 
 
 @pytest.mark.parametrize("name", TESTS)
