@@ -114,11 +114,16 @@ def _field(name: str, kind: Any, content: dict[str, Any]) -> Field:
 def _methods(fields: tuple[Field, ...], *, kw_only: bool) -> dict[str, Callable[..., Any]]:
     values = attrgetter("__class__", *(each.name for each in fields if each.compare))
 
+    compiled: Callable[..., None] | None = None
+
     def first(self: object, *given: Any, **named: Any) -> None:
-        """Put the compiled ``__init__`` in the place of this one."""
-        kind = next(each for each in self.__class__.__mro__ if vars(each).get("__init__") is first)
-        compiled = _compiled_initializer(kind.__qualname__, fields, kw_only=kw_only)
-        kind.__init__ = compiled  # type: ignore[misc]  # the class is being completed
+        """Put the compiled ``__init__`` in the place of this one, unless another thread has done so meanwhile."""
+        nonlocal compiled
+        kind = next((each for each in self.__class__.__mro__ if vars(each).get("__init__") is first), None)
+        if kind is not None:
+            compiled = _compiled_initializer(kind.__qualname__, fields, kw_only=kw_only)
+            kind.__init__ = compiled  # type: ignore[misc]  # the class is being completed
+        assert compiled is not None
         compiled(self, *given, **named)
 
     def equal(self: object, other: object) -> Any:

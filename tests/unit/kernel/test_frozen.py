@@ -204,3 +204,19 @@ def _counted(function, calls):
         return function(*given, **named)
 
     return count
+
+
+def test_class_that_two_threads_use_for_the_first_time_is_completed_once():
+    """The one that comes second may have looked the old initializer up already."""
+
+    @frozen
+    class Point:
+        x: int
+        y: int = 2
+
+    initializer = Point.__init__
+    first, second = Point(x=1), object.__new__(Point)
+    initializer(second, x=1)
+
+    assert second == first
+    assert Point(x=1) == first
