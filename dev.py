@@ -16,7 +16,7 @@
     python3 dev.py docs [--write]                                 build the documentation; --write its tables
     python3 dev.py conformance [PATH ...]                         run the tests with official clients, write the matrix
     python3 dev.py image [--arch ARCH] [--base TAR]               build and try the image without a container engine
-    python3 dev.py release VERSION | --check                      changelog, packages, tried in an empty environment
+    python3 dev.py release VERSION | --check | --sign KEY         changelog, archives that are tried, sums, signature
     python3 dev.py setup                                          only install
 
 The first task makes a virtual environment in .venv and installs the project with the versions of constraints.txt. Later
@@ -30,8 +30,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
-import zipfile
 from pathlib import Path
 
 MINIMUM = (3, 11)
@@ -40,8 +38,6 @@ VENV = ROOT / ".venv"
 STAMP = VENV / ".localyun-setup"
 EXTRAS = {"sdk": "sdk", "dev": "dev", "docs": "dev,docs", "fuzz": "fuzz"}
 """What tasks need, with what is installed for it: each of the first two is part of all that follow it."""
-KINDS = {"added": "Added", "changed": "Changed", "fixed": "Fixed", "removed": "Removed", "security": "Security"}
-DIST = ROOT / "dist"
 CHECKS = (
     ("format", ("-m", "ruff", "format", "--check", ".")),
     ("lint", ("-m", "ruff", "check", ".")),
@@ -267,90 +263,8 @@ def image(arguments: list[str]) -> int:
 
 
 def release(arguments: list[str]) -> int:
-    """Build and check wheel and sdist, run a tutorial from the wheel; with a version, write the changelog first."""
-    if len(arguments) != 1:
-        return fail("release takes a version such as 0.2.0, or --check")
-    git = shutil.which("git") or "git"
-    untidy = subprocess.run([git, "status", "--porcelain"], cwd=ROOT, check=False, capture_output=True, text=True)
-    if untidy.returncode or untidy.stdout:
-        return fail(f"the tree is not tidy; commit or remove:\n{untidy.stdout or untidy.stderr}")
-    if arguments[0] != "--check":
-        code = write_changelog(arguments[0])
-        if code:
-            return code
-    code = prepare("dev")
-    if code:
-        return code
-    shutil.rmtree(DIST, ignore_errors=True)
-    return (
-        run("-m", "build", "--outdir", str(DIST))
-        or run("-m", "twine", "check", "--strict", *(str(each) for each in DIST.iterdir()))
-        or next((code for python in pythons() if (code := try_wheel(next(DIST.glob("*.whl")), python))), 0)
-        or run("tools/sbom.py", str(DIST / "localyun.cdx.json"))
-    )
-
-
-def write_changelog(version: str) -> int:
-    """Gather the fragments of ``changes`` under *version* and set the project's version; nothing is committed."""
-    source = ROOT / "emulator" / "__init__.py"
-    text = source.read_text(encoding="utf-8")
-    present = next(line for line in text.splitlines() if line.startswith("__version__ = "))
-    fragments = {kind: sorted((ROOT / "changes").glob(f"*.{kind}.md")) for kind in KINDS}
-    if not any(fragments.values()):
-        return fail("there are no changes to release")
-    parts = [f"## {version}"]
-    for kind, files in fragments.items():
-        if files:
-            entries = [" ".join(each.read_text(encoding="utf-8").split()) for each in files]
-            parts.append(f"### {KINDS[kind]}\n\n" + "\n".join(f"- {entry}" for entry in entries))
-    changelog = ROOT / "CHANGELOG.md"
-    head, mark, rest = changelog.read_text(encoding="utf-8").partition("## Unreleased\n")
-    rest = rest.replace("\nNothing has been released yet.\n", "")
-    changelog.write_text(f"{head}{mark}\n" + "\n\n".join(parts) + f"\n{rest}", encoding="utf-8")
-    source.write_text(text.replace(present, f'__version__ = "{version}"', 1), encoding="utf-8")
-    for files in fragments.values():
-        for each in files:
-            each.unlink()
-    print(f"CHANGELOG.md and emulator/__init__.py say {version}; commit them, then tag the commit v{version}")
-    return 0
-
-
-def pythons() -> list[str]:
-    """Return the interpreters of this machine that localyun is for, one of each version, the running one among them."""
-    found = {sys.version_info[:2]: sys.executable}
-    for minor in range(MINIMUM[1], MINIMUM[1] + 10):
-        program = shutil.which(f"python{MINIMUM[0]}.{minor}")
-        if program and subprocess.run([program, "-c", "import venv"], check=False, capture_output=True).returncode == 0:
-            found.setdefault((MINIMUM[0], minor), program)
-    return list(found.values())
-
-
-def try_wheel(wheel: Path, interpreter: str) -> int:
-    """Install *wheel* into an empty environment without a compiler and run a tutorial from it, elsewhere."""
-    with tempfile.TemporaryDirectory(prefix="localyun-release-") as folder:
-        scripts = Path(folder) / ("Scripts" if os.name == "nt" else "bin")
-        python, localyun = str(scripts / "python"), str(scripts / "localyun")
-        install = [python, "-m", "pip", "install", "--quiet", "--constraint", str(ROOT / "constraints.txt")]
-        state = ["--state", str(Path(folder) / "state")]
-        commands = (
-            [interpreter, "-m", "venv", folder],
-            [*install, "--only-binary", ":all:", str(wheel)],
-            [*install, f"{wheel}[sdk]"],
-            [localyun, "--version"],
-            [localyun, "start", "-d", "--ephemeral", "--port", "0", "--https-port", "0", *state],
-            [localyun, "tutorial", "run", "callback", *state],
-        )
-        without_compiler = os.environ | {"CC": "false", "CXX": "false"}
-        try:
-            for command in commands:
-                if subprocess.run(command, cwd=folder, env=without_compiler, check=False).returncode:
-                    return fail(f"{wheel.name} does not work in an empty environment: {command[1:]}")
-        finally:
-            subprocess.run([localyun, "stop", *state], cwd=folder, check=False)
-    with zipfile.ZipFile(wheel) as archive:
-        size = sum(each.file_size for each in archive.infolist())
-    print(f"{wheel.name} works with {interpreter}; {wheel.stat().st_size:,} bytes, {size:,} unpacked")
-    return 0
+    """Make a release: changelog, archives that are tried, their sums and signature."""
+    return prepare("dev") or run("-m", "tools.release", *arguments)
 
 
 def setup(arguments: list[str]) -> int:

@@ -39,6 +39,8 @@ INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; argparse ends the process itself for ``--help`` and wrong usage."""
+    if sys.implementation.name != "cpython":
+        return _refuse_implementation()
     with collection_put_off():
         parsed = parse(sys.argv[1:] if arguments is None else arguments)
         if parsed.run is None:
@@ -71,6 +73,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader of our output went away (| head). No message can reach it, also not at the flush when Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
+
+
+def _refuse_implementation() -> int:
+    """Say what is needed instead of the running Python, which lacks what the collector and the HTTP parser rest on."""
+    from platform import python_implementation, python_version  # no CPython comes here
+
+    complain(
+        _(
+            "localyun needs CPython, and this is {name} {version}; create the virtual environment with CPython",
+            name=python_implementation(),
+            version=python_version(),
+        )
+    )
+    return FAILED
 
 
 def parse(arguments: Sequence[str]) -> Namespace:

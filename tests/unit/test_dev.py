@@ -3,7 +3,6 @@
 import builtins
 import importlib.util
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -253,24 +252,11 @@ def test_coverage_of_failing_tests_is_not_judged(dev):
     assert "combine" not in "".join(calls())
 
 
-def test_release_refuses_a_tree_that_is_not_tidy(dev, capfd):
-    """Nothing is installed, written or built before everything is committed; the files are named."""
+def test_release_is_made_by_its_tool(dev):
+    """With all words, in the environment that has what it needs."""
     calls = stand_in(dev)
-    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"]):
-        identity = ["-c", "user.name=n", "-c", "user.email=e@localhost"]
-        subprocess.run(["git", *identity, *words], cwd=dev.ROOT, check=True)
-    (dev.ROOT / "forgotten.py").write_text("")
 
-    codes = [dev.main(["release", words]) for words in ("--check", "9.9.9")]
+    assert dev.main(["release", "1.0.0"]) == 0
 
-    assert codes == [1, 1]
-    assert capfd.readouterr().err.count("?? forgotten.py") == 2
-    assert calls() == []
-
-
-def test_release_outside_of_a_repository_is_refused(dev, capfd, monkeypatch):
-    """What is not under version control cannot be tidy."""
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(dev.ROOT.parent))
-
-    assert dev.main(["release", "--check"]) == 1
-    assert "not a git repository" in capfd.readouterr().err
+    assert [call.rpartition("[")[2] for call in calls() if "install" in call] == ["dev]"]
+    assert calls()[-1] == "-m tools.release 1.0.0"

@@ -1,10 +1,15 @@
 """Putting off the cyclic garbage collector."""
 
 import gc
+import sys
+from gettext import NullTranslations
+from types import SimpleNamespace
 
 import pytest
 
-from emulator.cli.main import collection_put_off
+from emulator.cli import output
+from emulator.cli.main import collection_put_off, main
+from emulator.cli.output import FAILED
 
 
 def test_collector_rests_inside_the_block_and_works_again_after_it() -> None:
@@ -23,3 +28,15 @@ def test_collector_works_again_after_a_failure() -> None:
         raise KeyError
 
     assert gc.isenabled()
+
+
+def test_another_implementation_of_python_is_refused_by_name(monkeypatch, capsys) -> None:
+    """Whatever the command: what another Python lacks would show as a traceback."""
+    monkeypatch.setattr(sys, "implementation", SimpleNamespace(name="pypy"))
+    monkeypatch.setattr("platform.python_implementation", lambda: "PyPy")
+    monkeypatch.setattr(output, "catalogue", NullTranslations)
+
+    code = main(["--version"])
+
+    assert code == FAILED
+    assert capsys.readouterr().err.startswith("localyun: localyun needs CPython, and this is PyPy 3.")

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from emulator.kernel import system
 from emulator.services.fc.catalog.domain_fields import wildcard
 from emulator.services.fc.triggers.http_routing import SearchTooLong, best_route, rewritten, search
 
-needs_alarm = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no alarms")
+needs_alarm = pytest.mark.skipif(not system.ALARMS, reason="this system has no alarms")
 
 
 def routes(*paths):
