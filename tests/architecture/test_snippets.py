@@ -175,6 +175,7 @@ NOT_OURS = {
     "terraform": "needs Terraform's provider",
     "pip": "installs from a registry",
     "mcp-inspector": "run by tests/unit/cli/commands/test_mcp where it is installed",
+    "ssh-keygen": "run by tests/unit/test_release, with the line after it",
     "mike": "writes a branch of the repository",
     "curl": "needs an emulator; the path is checked by test_docs",
     ".venv/bin/python": "takes half an hour",

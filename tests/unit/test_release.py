@@ -1,6 +1,7 @@
 """dev.py release: versions, the changelog of the first release and of later ones, sums, signatures."""
 
 import hashlib
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -224,12 +225,32 @@ def test_signature_is_one_that_users_can_verify(tree, dist, key):
     """With the words of SECURITY.md; not for other sums."""
     assert release.main(["--sign", str(key)], tree) == 0
 
-    words = next(line for line in (ROOT / "SECURITY.md").read_text().splitlines() if "ssh-keygen -Y verify" in line)
-    verify = words.strip().replace("signers", str(tree / "tools" / "signers"), 1)
-    assert subprocess.run(verify, shell=True, cwd=dist, check=False).returncode == 0
+    lines = [line.strip() for line in (ROOT / "SECURITY.md").read_text(encoding="utf-8").splitlines()]
+    verify = next(line for line in lines if line.startswith("ssh-keygen -Y verify")).replace(
+        "-f signers", f"-f {shlex.quote(str(tree / 'tools' / 'signers'))}"
+    )
+    assert typed(verify, dist) == (0, True)
     with (dist / release.SUMS).open("a") as sums:
         sums.write("more\n")
-    assert subprocess.run(verify, shell=True, cwd=dist, check=False).returncode != 0
+    assert typed(verify, dist)[0] != 0
+
+
+@pytest.mark.skipif(shutil.which("sha256sum") is None, reason="sha256sum is not installed")
+def test_sums_are_checked_as_the_page_says(dist):
+    """Also by who has downloaded one archive only; another content fails."""
+    lines = [line.strip() for line in (ROOT / "SECURITY.md").read_text(encoding="utf-8").splitlines()]
+    check = next(line for line in lines if line.startswith("sha256sum --check"))
+    (dist / "a.tar.gz").unlink()
+
+    assert typed(check, dist)[0] == 0
+    (dist / "b.whl").write_bytes(b"another")
+    assert typed(check, dist)[0] != 0
+
+
+def typed(line, folder):
+    """Type *line* in a shell; return its exit code, and whether it answers as SECURITY.md says of signatures."""
+    done = subprocess.run(line, shell=True, cwd=folder, check=False, capture_output=True, encoding="utf-8")
+    return done.returncode, done.stdout.startswith('Good "file" signature for localyun')
 
 
 @needs_openssh
