@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from emulator import __version__
+from tests.commit import commit
 from tests.conformance.contributed import described, files
 from tests.conformance.page import CASES, PAGE, ROOT, gathered, rendered
 
@@ -40,7 +41,7 @@ def main(paths):
         return done.returncode
     facts = {
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
-        "localyun": __version__,
+        "localyun": f"{__version__}, commit {commit()}",
         "cases": len(
             {case for rows in matrix.values() for row in rows.values() for cell in row.values() for case in cell}
         ),

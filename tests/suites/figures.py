@@ -6,19 +6,20 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+from tests.commit import commit
 from tests.suites.cannot import CANNOT
 from tests.suites.makers import SUITES
 from tests.suites.outcomes import EXPECTED, FAILED, PASSED, SKIPPED, Case
 
 FILE = Path(__file__).with_name("figures.json")
-"""Suite -> ``date`` of the run, and the number of its cases by outcome."""
+"""Suite -> ``date`` of the run, ``commit`` of localyun, and the number of its cases by outcome."""
 
 
 def record(name: str, cases: Iterable[Case]) -> None:
     """Keep the figures of a whole run of today in place of the earlier ones."""
     figures = json.loads(FILE.read_text(encoding="utf-8"))
     outcomes = dict(sorted(Counter(case.outcome for case in cases).items()))
-    figures[name] = {"date": datetime.now(UTC).date().isoformat(), **outcomes}
+    figures[name] = {"date": datetime.now(UTC).date().isoformat(), "commit": commit(), **outcomes}
     FILE.write_text(json.dumps(figures, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
@@ -41,4 +42,5 @@ def _lines(figures: dict[str, dict[str, str | int]], say: Callable[[str], str]) 
         repository = SUITES[name].repository
         suite = f"{say(repository) if ' ' in repository else repository} {SUITES[name].commit}".strip()
         passed = say("{} of {}").format(number[PASSED], sum(number.values()))
-        yield f"| {suite} | `{name}` | {found['date']} | {passed} | {others} |"
+        when = say(", ").join(str(found[fact]) for fact in ("date", "commit") if fact in found)
+        yield f"| {suite} | `{name}` | {when} | {passed} | {others} |"

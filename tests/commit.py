@@ -1,0 +1,12 @@
+"""The commit that figures are of."""
+
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def commit(root=ROOT):
+    """Return the short name of the commit in *root*, with a plus when files have changed since."""
+    command = ["git", "describe", "--always", "--abbrev=8", "--exclude=*", "--dirty=+"]
+    return subprocess.run(command, cwd=root, check=True, capture_output=True, encoding="ascii").stdout.strip()
