@@ -143,17 +143,20 @@ def build(root: Path) -> None:
 
 
 def pythons(root: Path) -> list[str]:
-    """Return those of the Pythons that the package names that are on this machine, the running one among them."""
+    """Return those of the Pythons that the package names that are on this machine, the running one among them.
+
+    Others are told.
+    """
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    found = {}
-    for classifier in project["classifiers"]:
-        version = classifier.rpartition(" :: Python :: ")[2]
-        program = shutil.which(f"python{version}") if re.fullmatch(r"\d+\.\d+", version) else None
-        if version == f"{sys.version_info[0]}.{sys.version_info[1]}":
-            program = sys.executable
+    found = []
+    for version in re.findall(r"Python :: (\d+\.\d+)\n", "".join(f"{each}\n" for each in project["classifiers"])):
+        running = version == f"{sys.version_info[0]}.{sys.version_info[1]}"
+        program = sys.executable if running else shutil.which(f"python{version}")
         if program and subprocess.run([program, "-c", "import venv"], check=False, capture_output=True).returncode == 0:
-            found[version] = program
-    return list(found.values())
+            found.append(program)
+        else:
+            print(f"not tried with Python {version}, which is not on this machine")
+    return found
 
 
 def try_wheel(root: Path, wheel: Path, interpreter: str) -> None:

@@ -282,8 +282,8 @@ def test_nothing_to_sign_is_told(tree, capfd):
     assert "dev.py release --check makes them" in capfd.readouterr().err
 
 
-def test_pythons_are_those_that_the_package_names(tmp_path, monkeypatch):
-    """One of each version, where it is installed; the running one is itself."""
+def test_pythons_are_those_that_the_package_names(tmp_path, monkeypatch, capfd):
+    """One of each version, where it is installed; others are told."""
     (tmp_path / "pyproject.toml").write_text(
         '[project]\nclassifiers = ["Programming Language :: Python :: 3", "Programming Language :: Python :: 3.98", '
         '"Programming Language :: Python :: 3.99", "Programming Language :: Python :: Implementation :: CPython"]\n'
@@ -294,3 +294,4 @@ def test_pythons_are_those_that_the_package_names(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
 
     assert release.pythons(tmp_path) == [str(python)]
+    assert capfd.readouterr().out == "not tried with Python 3.99, which is not on this machine\n"
