@@ -107,6 +107,7 @@ class Emulator:
             interfere=lambda stage: self._pipeline.interfere(stage),
             sign=lambda text: self.services.sign_push(text),
             operations=lambda service: self.services.operation_names(service),
+            errors=lambda: self.services.error_codes(),
         )
         self._open_requests = OpenRequests(self._bench.mocks.resting)
         self._is_loaded = False

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 from emulator.adapters.lab import FlowActivity, FunctionActivity, MessageActivity, SkipConditions
-from emulator.adapters.operations import operation_names
+from emulator.adapters.operations import error_codes, operation_names
 from emulator.adapters.roles import AssumableRoles
 from emulator.adapters.usage import Counts, ExecutionUsage
 from emulator.auth.signed_request import KeySource
@@ -266,6 +266,10 @@ class Composition:
         """Return the operations of a service as faults know them; none where the service has no list of them."""
         return operation_names(service)
 
+    def error_codes(self) -> Collection[str]:
+        """Return the codes that the services answer with."""
+        return error_codes()
+
     async def sign_push(self, text: str) -> str:
         """Return the signature that a push with that string to sign has."""
         return await self._services.signer.authorization(text)
@@ -376,6 +380,6 @@ def _fault(part: "LocatedValue") -> Rule:
     Raises: ConfigError.
     """
     try:
-        return read_rule(part.value if isinstance(part.value, dict) else {}, operation_names)
+        return read_rule(part.value if isinstance(part.value, dict) else {}, operation_names, error_codes())
     except LabError as error:
         raise ConfigError(placed(part.mark, f"{'.'.join(part.path)}: {error.message}")) from None

@@ -1,11 +1,19 @@
-"""The operations of the services by their names, for what names one before it is called."""
+"""The operations and errors of the services by their names, for what names one before it is called or raised."""
 
 from collections.abc import Collection
 
+from emulator.oss.errors import ERRORS as OSS_ERRORS
+from emulator.services.fc.errors import ERRORS as FC_ERRORS
 from emulator.services.fc.front import ROUTES as OF_FUNCTIONS
+from emulator.services.mns.errors import ERRORS as MNS_ERRORS
 from emulator.services.mns.front import ACTIONS as OF_MESSAGE_MANAGEMENT
 from emulator.services.mns.front import ROUTES as OF_MESSAGES
+from emulator.services.ram.errors import ERRORS as RAM_ERRORS
+from emulator.services.sts.service import ERRORS as STS_ERRORS
+from emulator.services.workflow.errors import ERRORS as WORKFLOW_ERRORS
 from emulator.services.workflow.front import OPERATIONS as OF_FLOWS
+
+_ERRORS = (FC_ERRORS, MNS_ERRORS, WORKFLOW_ERRORS, RAM_ERRORS, STS_ERRORS, OSS_ERRORS)
 
 _WITHOUT_A_TABLE = {"PeekMessage", "Push"}
 """A receive with a query item, and what the service sends itself."""
@@ -22,3 +30,8 @@ def operation_names(service: str) -> Collection[str]:
             return {each.name for each in (*OF_MESSAGES, *OF_MESSAGE_MANAGEMENT)} | _WITHOUT_A_TABLE
         case _:
             return ()
+
+
+def error_codes() -> Collection[str]:
+    """Return the codes that the services answer with."""
+    return {row.code or name for table in _ERRORS for name, row in table.items()}

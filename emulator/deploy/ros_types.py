@@ -166,8 +166,8 @@ def _opened(part: LocatedValue) -> Any:
 
 
 def _flow(it: Reading) -> Values:
-    name = it.values["name"] = it.values.get("name") or it.build.default_name(it.part, FLOW)
-    return service_fields.flow_properties(name, it.values)
+    it.values["name"] = it.values.get("name") or it.build.default_name(it.part, FLOW)
+    return service_fields.flow_properties(it.values)
 
 
 def _calls_2(it: Reading, made: Resource) -> None:

@@ -50,7 +50,7 @@ def flow(build: Build, part: LocatedValue, props: LocatedValue) -> None:
     name = values.get("name", "")
     role = values.get("roleArn")
     values |= {"definition": definition, "roleArn": build.role_arn(role) if role else None}
-    build.add(part, "fnf.flow", (name,), service_fields.flow_properties(name, values))
+    build.add(part, "fnf.flow", (name,), service_fields.flow_properties(values))
     for place in props.member("schedules").items():
         rows = members(place, SCHEDULE, capital=False)
         schedule = service_fields.schedule_properties(rows)

@@ -209,7 +209,7 @@ def flow(build: Build, part: LocatedValue, kind: str) -> None:
         role = role_of_policies(build, part, place.member("Policies"), "fnf")
     name = values.get("name") or part.name
     values |= {"definition": definition, "roleArn": build.role_arn(role) if role else None}
-    build.add(part, "fnf.flow", (name,), service_fields.flow_properties(name, values), type_name=kind)
+    build.add(part, "fnf.flow", (name,), service_fields.flow_properties(values), type_name=kind)
     events = part.member("Events")
     for event in events.with_value(build.scope.value(events)).entries():
         if not isinstance(event.value, dict) or event.value.get("Type") not in ("Schedule", "Timer"):

@@ -73,10 +73,10 @@ RUNS = fields_of(model.SCHEDULE.with_kinds(Payload=Also(JSON_TEXT, payload)))
 SCHEDULE = (needed("flowName"), needed("scheduleName"), *RUNS, _REQUEST_ID)
 
 
-def flow_properties(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+def flow_properties(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return a flow as the API takes it."""
     given = {each.name: values.get(uncapitalised(each.name)) for each in model.FLOW.of_form(FORM)}
-    said = {"Description": given["Description"] or name, "Type": given["Type"] or "FDL"}
+    said = {"Description": given["Description"] or "", "Type": given["Type"] or "FDL"}
     return {"Definition": values.get("definition"), **given, **said}
 
 

@@ -151,7 +151,7 @@ def _time(text: str) -> Millis:
 )
 def add_fault(lab: Lab, call: OperationRequest) -> dict[str, Any]:
     """Inject a fault."""
-    return {"id": lab.bench.faults.add(read_rule(call.arguments, lab.bench.operations))}
+    return {"id": lab.bench.faults.add(read_rule(call.arguments, lab.bench.operations, lab.bench.errors()))}
 
 
 @operation("list-faults", "GET /faults")

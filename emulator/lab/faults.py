@@ -181,9 +181,16 @@ class FaultBook:
 Operations = Callable[[str], Collection[str]]
 """Returns the names of a service's operations; none where they are not known."""
 
+_MISSPELT = 0.9
+"""The likeness from which on an unknown error is a known one misspelt; others are a user's own."""
 
-def read_rule(document: Mapping[str, Any], operations: Operations = lambda service: ()) -> Rule:
+
+def read_rule(
+    document: Mapping[str, Any], operations: Operations = lambda service: (), errors: Collection[str] = ()
+) -> Rule:
     """Read a fault as the admin API and localyun.yaml have it; it may name resources that are made later.
+
+    *errors* are the codes of all services.
 
     Raises: LabError (InvalidParameter).
     """
@@ -192,9 +199,11 @@ def read_rule(document: Mapping[str, Any], operations: Operations = lambda servi
     probability = 1.0 if probability is None else probability
     if isinstance(probability, bool) or not isinstance(probability, int | float) or not 0 <= probability <= 1:
         raise invalid("probability must be a number from 0 to 1")
+    match, effect = _read_match(_object(document, "match"), operations), _read_effect(_object(document, "do"))
+    _check_error(effect.error, errors)
     return Rule(
-        match=_read_match(_object(document, "match"), operations),
-        effect=_read_effect(_object(document, "do")),
+        match=match,
+        effect=effect,
         after=_whole(document, "after") or 0,
         times=_whole(document, "times"),
         probability=float(probability),
@@ -249,6 +258,16 @@ def _check_operation(service: str, wanted: str, known: Collection[str]) -> None:
 
     near = difflib.get_close_matches(wanted[:100], known, n=1)
     raise invalid(f"{service} has no operation {wanted!r}" + (f"; did you mean {near[0]}?" if near else ""))
+
+
+def _check_error(wanted: str, known: Collection[str]) -> None:
+    """Raise for a code that is nearly a known one."""
+    if not wanted or wanted in known:
+        return
+    import difflib  # only for this message
+
+    if near := difflib.get_close_matches(wanted, known, n=1, cutoff=_MISSPELT):
+        raise invalid(f"there is no error {wanted!r}; did you mean {near[0]}?")
 
 
 def _read_effect(do: Mapping[str, Any]) -> Effect:

@@ -1,6 +1,6 @@
 """The lab as one object: everything that tests need over all services."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from copy import deepcopy
 from pathlib import Path
@@ -70,7 +70,8 @@ class Services(Suspendable, Protocol):
 class Bench:
     """What tests put between the parts of an application: faults, mocks, sinks; and the record of calls.
 
-    All of it is in memory and ends with the emulator or a reset. *interfere* and *operations* are for the faults.
+    All of it is in memory and ends with the emulator or a reset. *interfere*, *operations* and *errors* are for
+    the faults.
 
     *timers* and *address* are asked for when they are needed: the emulator has them once it listens.
     """
@@ -86,6 +87,7 @@ class Bench:
         interfere: Callable[[Stage | None], None],
         sign: Callable[[str], Awaitable[str]],
         operations: Operations,
+        errors: Callable[[], Collection[str]],
     ) -> None:
         self.faults = Faults(interfere)
         self.mocks = Mocks(clock, timers, changed)
@@ -93,6 +95,7 @@ class Bench:
         self.calls = CallLog()
         self.sign = sign
         self.operations = operations
+        self.errors = errors
 
     def kept(self) -> object:
         """Return a copy of the faults, mocks and sinks, with what each has given so far."""

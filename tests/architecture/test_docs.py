@@ -282,3 +282,10 @@ def test_site_builds_without_a_warning(tmp_path):
         )
     }
     assert foreign == set()
+
+
+def test_no_page_shows_a_key_of_the_console():
+    """A link in printed output that logs in has dots in the place of its key."""
+    links = [link for path in PAGES for link in re.findall(r"login\?key=(\S*)", path.read_text(encoding="utf-8"))]
+
+    assert set(links) == {"..."}

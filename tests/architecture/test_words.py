@@ -1,4 +1,4 @@
-"""Texts for users keep to the words of docs/words.md, in both languages."""
+"""Texts for users keep to the words of docs/style.md, in both languages."""
 
 import re
 from pathlib import Path
@@ -9,14 +9,18 @@ from tests.catalogue import read
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-LISTS = {"en": DOCS / "words.md", "zh": DOCS / "zh-CN" / "words.md"}
+STYLE = DOCS / "style.md"
+LISTS = {"en": "## Words to avoid\n", "zh": "## Words to avoid in Chinese\n"}
+"""The headings of the lists."""
+
 _ROW = re.compile(r"^\| ([^|]+?) \| [^|]+ \|$", re.MULTILINE)
 _CODE = re.compile(r"```.*?```|`[^`]*`|^ {4}.*?$|\]\([^)]*\)", re.DOTALL | re.MULTILINE)
 
 
 def avoided(language):
-    """Return the words of the list's second table."""
-    table = LISTS[language].read_text(encoding="utf-8").rpartition("|---|---|")[2]
+    """Return the words of a list."""
+    text = STYLE.read_text(encoding="utf-8").partition(LISTS[language])[2]
+    table = text.partition("\n## ")[0].partition("|---|---|")[2]
     return [word for row in _ROW.findall(table) for word in re.split(r", |、", row)]
 
 
@@ -28,7 +32,7 @@ def pages(language):
     return [
         (path.relative_to(ROOT).as_posix(), _CODE.sub(" ", path.read_text(encoding="utf-8")))
         for path in found
-        if path != LISTS[language]
+        if path != STYLE
     ]
 
 

@@ -193,7 +193,7 @@ def test_s_yaml_names_everything_that_is_for_an_alias(tmp_path):
 @pytest.mark.parametrize(
     "text",
     ["${env(X)}", "${file(/etc/hostname)}", "${vars.region}", "{{ name }}", "{{{{x}}}}", "${{ x }}", "1e3", "0x1f", "~",
-     "${!a}", "2026-01-01", " a", "a: b", "!Ref x", "'", "a\n\n b", "{accountID}"],
+     "${!a}", "2026-01-01", " a", "a: b", "!Ref x", "'", "a\n\n b", "{accountID}", ""],
 )  # fmt: skip
 @pytest.mark.parametrize("write", [s_yaml.write, template.write], ids=["s", "ros"])
 def test_texts_that_a_tool_would_replace_read_back_as_they_are(write, text, tmp_path):
@@ -583,3 +583,13 @@ def test_every_format_says_how_long_a_role_may_be_taken(write, line, tmp_path):
     role = a_resource("ram.role", "worker", AssumeRolePolicyDocument=trust, MaxSessionDuration=7200)
 
     assert line in write(a_job(tmp_path, [role])).text
+
+
+@pytest.mark.parametrize("write", [s_yaml.write, template.write], ids=["s", "ros"])
+def test_flow_without_a_description_has_none_in_another_emulator(write, tmp_path):
+    """Its name is not one."""
+    done = write(a_job(tmp_path, [a_resource("fnf.flow", "w", Definition="version: v1")]))
+
+    (read_back,) = read(whole(done.text, Findings()), WORLD, tmp_path, {}, {}).resources
+
+    assert read_back.properties["Description"] == ""

@@ -132,3 +132,18 @@ def test_an_unknown_fault_cannot_be_removed():
     """The error names it."""
     with pytest.raises(LabError, match=r"^NotFound: There is no fault 'fault-9'"):
         FaultBook().remove("fault-9")
+
+
+@pytest.mark.parametrize("error", ["QueueNotExist", "QueueIsFull", "FlowNotFound", "", "Qu"])
+def test_error_of_a_fault_is_a_known_one_or_a_users_own(error):
+    """A name that is like none of the services' is free."""
+    rule = read_rule({"do": {"error": error, "delay": "1s"}}, errors={"QueueNotExist", "FlowNotExists"})
+
+    assert rule.effect.error == error
+
+
+@pytest.mark.parametrize("error", ["QueueNotExists", "QueueNotExsit", "queueNotExist"])
+def test_misspelt_error_of_a_fault_is_refused(error):
+    """With the one that was meant."""
+    with pytest.raises(LabError, match=f"there is no error '{error}'; did you mean QueueNotExist\\?"):
+        read_rule({"do": {"error": error}}, errors={"QueueNotExist", "FlowNotExists"})

@@ -157,7 +157,7 @@ class DefinitionError(Exception):
 
     ``line`` and ``column`` count from 1; ``field`` is the path of the field, such as ``steps[2].choices[0].condition``,
     or empty for the document as a whole. ``expression`` is the text of an expression that does not parse, and the
-    offset in it where the trouble starts.
+    offset in it where the trouble starts. ``others`` are the mistakes that were found beside it.
     """
 
     def __init__(self, message: str, line: int = 1, column: int = 1, field: str = "") -> None:
@@ -166,11 +166,22 @@ class DefinitionError(Exception):
         self.column = column
         self.field = field
         self.expression: tuple[str, int] | None = None
+        self.others: tuple[DefinitionError, ...] = ()
         super().__init__(f"{field}: {message}" if field else message)
 
     def __str__(self) -> str:
         subject = f"{self.field}: " if self.field else ""
         return f"{subject}{self.message} (line {self.line}, column {self.column})"
+
+    def every(self) -> "list[DefinitionError]":
+        """Return this mistake and the others in the order of their places, each once."""
+        found: dict[tuple[int, int, str], DefinitionError] = {}
+        waiting = [self]
+        while waiting:
+            each = waiting.pop()
+            found.setdefault((each.line, each.column, each.message), each)
+            waiting.extend(reversed(each.others))
+        return [found[place] for place in sorted(found)]
 
 
 class EvaluationError(Exception):

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
+from emulator.kernel.phrases import Phrase
 from emulator.services.workflow.engine.json_text import NOTHING, Json, with_text
 from emulator.services.workflow.engine.notation import Notation, Pattern
 from emulator.services.workflow.engine.outline import StepKind, Way
@@ -251,7 +252,7 @@ def whole_number(value: Any, low: int, high: int) -> int:
     if isinstance(value, str) and value.isascii() and value.isdigit():
         value = int(value[:20])
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise ValueError(f"must be a whole number from {low} to {high}")
+        raise ValueError(Phrase("must be a whole number from {low} to {high}", low=low, high=high))
     return value
 
 

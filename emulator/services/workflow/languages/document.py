@@ -5,16 +5,19 @@ Whatever reads raises `DefinitionError`, which names the field and its place.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
+from emulator.kernel.phrases import Phrase
 from emulator.services.workflow.engine.language import DefinitionError
+from emulator.services.workflow.languages.indentation import not_yaml
 from emulator.wire.schema.kinds import Either, Field, Shape
 from emulator.wire.yaml import Node, Scalar, Sequence, Table, UnreadableYaml, plain_value, read_nodes
 
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,127}\Z")
 """Names of flows and executions; for steps the same rule is assumed."""
 
-NAME_RULE: Final = "1 to 128 letters, digits, '_' or '-', a letter or '_' first"
+A_NAME: Final = Phrase("a name: 1 to 128 letters, digits, '_' or '-', a letter or '_' first")
 
 
 MOST_VALUES: Final = 250_000
@@ -33,7 +36,7 @@ def read_document(text: str) -> Node:
     try:
         root = read_nodes(text, most_values=MOST_VALUES, deepest=DEEPEST)
     except UnreadableYaml as error:
-        problem = f"not YAML: {error.problem}" if error.is_syntax else error.problem
+        problem = not_yaml(error, text) if error.is_syntax else error.problem
         raise DefinitionError(problem, error.line, error.column, error.field) from error
     if root is None:
         raise DefinitionError("the definition is empty")
@@ -129,13 +132,60 @@ class Reading(NamedTuple):
         """Return the name of a step, or *what* its language calls it; no other may have it."""
         name = part.text()
         if name in self.names:
-            raise part.failure(f"another {what}, in line {self.names[name]}, has the name {name!r}")
+            line = self.names[name]
+            text = "another {what}, in line {line}, has the name {name!r}"
+            raise part.failure(Phrase(text, what=Phrase(what), line=line, name=name))
         self.names[name] = part.node.line
         return name
 
     def warn(self, part: LocatedNode, message: str) -> None:
         """Warn of something that is allowed and probably a mistake."""
-        self.warnings.append(f"{part.field}: {message} (line {part.node.line})")
+        where = {"field": part.field, "line": part.node.line}
+        self.warnings.append(Phrase("{field}: {message} (line {line})", message=message, **where))
+
+
+@contextmanager
+def noting(mistakes: list[DefinitionError]) -> Iterator[None]:
+    """Add the mistake that is found inside to *mistakes*."""
+    try:
+        yield
+    except DefinitionError as mistake:
+        mistakes.append(mistake)
+
+
+def read_each(
+    parts: Iterable[LocatedNode],
+    read: Callable[[LocatedNode, Reading], Any],
+    reading: Reading,
+    mistakes: list[DefinitionError],
+) -> tuple[Any, ...]:
+    """Return what *read* makes of each part, without those that have mistakes, which are added to *mistakes*."""
+    found = []
+    for part in parts:
+        try:
+            found.append(read(part, reading))
+        except DefinitionError as mistake:
+            mistakes.append(mistake)
+    return tuple(found)
+
+
+def settle(mistakes: list[DefinitionError]) -> None:
+    """Raise the first of *mistakes*, which were found side by side, with the others behind it."""
+    if mistakes:
+        first, *others = mistakes
+        first.others += tuple(others)
+        raise first
+
+
+def named(parts: Iterable[LocatedNode], member: str) -> set[str]:
+    """Return the names of steps as they stand there, whatever else is wrong with the steps."""
+    tables = (part.node for part in parts if isinstance(part.node, Table))
+    return {
+        value.text
+        for table in tables
+        for key, value in table.entries
+        if key.text == member and isinstance(value, Scalar)
+    }
 
 
 def reachable(ways: Mapping[str, Iterable[str]], start: str) -> set[str]:

@@ -5,11 +5,22 @@ a language looks at in a way of its own, such as an expression or a list of step
 """
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final, NamedTuple
 
+from emulator.kernel.phrases import Phrase, alternatives
 from emulator.services.workflow.engine.language import DefinitionError
-from emulator.services.workflow.languages.document import NAME, NAME_RULE, LocatedNode, Reading
+from emulator.services.workflow.languages.document import (
+    A_NAME,
+    NAME,
+    Finish,
+    LocatedNode,
+    Reading,
+    noting,
+    read_each,
+    settle,
+)
+from emulator.services.workflow.languages.indentation import indentation
 from emulator.services.workflow.languages.values import ExpressionError
 from emulator.wire.schema.kinds import (
     ABSENT,
@@ -31,7 +42,7 @@ from emulator.wire.yaml import Node, Scalar, Table
 
 FORM: Final = "definition"
 
-NAME_TEXT: Final = Text(form=NAME.pattern.removesuffix(r"\Z"), expected=f"a name: {NAME_RULE}")
+NAME_TEXT: Final = Text(form=NAME.pattern.removesuffix(r"\Z"), expected=A_NAME)
 
 Reader = Callable[[LocatedNode, Reading], Any]
 """(place, what reading the steps around it adds to) -> what is kept; raises DefinitionError."""
@@ -66,27 +77,54 @@ class Definitions(Notation[Reader]):
 
         Raises: DefinitionError.
         """
+        mistakes: list[DefinitionError] = []
+        found = self.gather(shape, part, reading, mistakes)
+        settle(mistakes)
+        return found
+
+    def gather(
+        self, shape: Shape, part: LocatedNode, reading: Reading, mistakes: list[DefinitionError]
+    ) -> dict[str, Any]:
+        """Return what `read` does, without the fields that have mistakes, which are added to *mistakes*.
+
+        Raises: DefinitionError for what is no map.
+        """
         table = part.node
         if not isinstance(table, Table):
             raise part.failure("must be a map")
         plan = self._plans.get(shape) or self._planned(shape)
         values = {key.text: value for key, value in table.entries}
         if not values.keys() <= plan.known:
-            self.unknown(part, plan.known, reading)
-        for group in plan.either:
-            self._choose(shape, group, part, values)
+            mistakes.extend(self.unknown(part, plan.known, reading, shape))
+        mistakes.extend(filter(None, (self._choice(shape, group, part, values) for group in plan.either)))
         found = plan.defaults.copy()
         outside = f"{part.field}." if part.field else ""
         for name, attribute, read, required, takes_null in plan.rows:
             node = values.get(name)
             if node is None or (not takes_null and isinstance(node, Scalar) and node.plain and node.is_null):
                 if required:
-                    raise part.failure(f"the field {name!r} is required")
+                    mistakes.append(part.failure(_required(name)))
                 continue
-            value = read(LocatedNode(node, outside + name), reading)
+            try:
+                value = read(LocatedNode(node, outside + name), reading)
+            except DefinitionError as mistake:
+                mistakes.append(mistake)
+                continue
             if attribute:
                 found[attribute] = value
         return found
+
+    def finished(self, shape: Shape, finish: Finish, part: LocatedNode, reading: Reading) -> dict[str, Any]:
+        """Return what *finish* makes of the fields, of which it gets those that have no mistakes.
+
+        Raises: DefinitionError.
+        """
+        mistakes: list[DefinitionError] = []
+        values = self.gather(shape, part, reading, mistakes)
+        with noting(mistakes):
+            values = finish(values, part, reading)
+        settle(mistakes)
+        return values
 
     def tag(self, kind: Tagged, part: LocatedNode) -> str:
         """Return the name of the shape that the map at *part* has.
@@ -95,35 +133,40 @@ class Definitions(Notation[Reader]):
         """
         tag = part.find(kind.tag)
         if tag is None:
-            raise part.failure(f"the field {kind.tag!r} is required")
+            raise part.failure(_required(kind.tag))
         name = tag.text()
         if name not in kind.shapes:
-            raise tag.failure(f"unknown type of {kind.title}; there are {', '.join(kind.shapes)}")
+            names = ", ".join(kind.shapes)
+            raise tag.failure(Phrase("unknown type of {what}; there are {names}", what=Phrase(kind.title), names=names))
         return name
 
-    def unknown(self, part: LocatedNode, known: Collection[str], reading: Reading) -> None:
-        """Refuse the first field of the map at *part* that is not *known*."""
-        import difflib  # here, because only a refused definition needs it
-
+    def unknown(
+        self, part: LocatedNode, known: Collection[str], reading: Reading, shape: Shape | None = None
+    ) -> Iterator[DefinitionError]:
+        """Yield the mistakes of fields of the map at *part* that are not *known*; *shape* is what it should have."""
         assert isinstance(part.node, Table)
-        key = next(key for key, _ in part.node.entries if key.text not in known)
-        near = difflib.get_close_matches(key.text[:100], known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; known here: {', '.join(sorted(known))}"
-        raise LocatedNode(key, part.path(key.text[:200])).failure(f"unknown field{hint}")
+        for key, _ in part.node.entries:
+            if key.text not in known:
+                hint = indentation(part.node, key, shape, known) or _meant(key.text, known)
+                place = LocatedNode(key, part.path(key.text[:200]))
+                yield place.failure(Phrase("unknown field; {hint}", hint=hint))
 
     def both(self, shape: Shape, names: tuple[str, ...], part: LocatedNode) -> DefinitionError:
         """Return the error for two of the fields *names*, given together, at the place of the second."""
-        return part.failure(f"a {shape.title} has {' or '.join(names)}, not both")
+        either = alternatives(names)
+        return part.failure(Phrase("a {what} has {either}, not both", what=Phrase(shape.title), either=either))
 
-    def _choose(self, shape: Shape, group: Either, part: LocatedNode, values: dict[str, Node]) -> None:
+    def _choice(
+        self, shape: Shape, group: Either, part: LocatedNode, values: dict[str, Node]
+    ) -> DefinitionError | None:
         given = [name for name in group.names if _is_given(values.get(name))]
         if len(given) == 1 or not (given or group.needed):
-            return
+            return None
         if group.refusal:
-            raise part.failure(group.refusal)
+            return part.failure(group.refusal)
         if not given:
-            raise part.failure(f"the field {group.names[0]!r} is required")
-        raise self.both(shape, group.names, part.get(given[1]))
+            return part.failure(_required(group.names[0]))
+        return self.both(shape, group.names, part.get(given[1]))
 
     def _planned(self, shape: Shape) -> _Plan:
         either = list(shape.either)
@@ -151,9 +194,9 @@ class Definitions(Notation[Reader]):
         def read(part: LocatedNode, _reading: Reading) -> str:
             text = part.text()
             if not form.fullmatch(text) and kind.form:
-                raise part.failure(f"{text[:200]!r} is not {expected}")
+                raise part.failure(Phrase("{text!r} is not {expected}", text=text[:200], expected=expected))
             if len(text) < shortest or (longest is not None and len(text) > longest):
-                raise part.failure(f"must be {expected}" if expected else "must not be empty")
+                raise part.failure(Phrase("must be {what}", what=expected) if expected else "must not be empty")
             return text
 
         return read
@@ -163,9 +206,9 @@ class Definitions(Notation[Reader]):
         choices = tuple(kind.choices)
         listed = ", ".join(choices)
         if kind.label:
-            refusal = f"unknown {kind.label}; there are {listed}"
+            refusal = Phrase("unknown {what}; there are {names}", what=Phrase(kind.label), names=listed)
         else:
-            refusal = f"must be {' or '.join(filter(None, (', '.join(choices[:-1]), choices[-1])))}"
+            refusal = Phrase("must be {what}", what=alternatives(choices))
 
         def read(part: LocatedNode, _reading: Reading) -> str:
             text = part.text()
@@ -195,7 +238,7 @@ class Definitions(Notation[Reader]):
             if digits and isinstance(value, str) and value.isascii() and value.isdigit():
                 value = int(value[:20])
             if isinstance(value, bool) or not isinstance(value, int) or not kind.allows(value):
-                raise part.failure(f"must be a whole number from {kind.low} to {kind.high}")
+                raise part.failure(Phrase("must be a whole number from {low} to {high}", low=kind.low, high=kind.high))
             return value
 
         return read
@@ -209,7 +252,7 @@ class Definitions(Notation[Reader]):
         def read(part: LocatedNode, _reading: Reading) -> float:
             value = part.value()
             if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-                raise part.failure(f"must be a number from {low} to {high}")
+                raise part.failure(Phrase("must be a number from {low} to {high}", low=low, high=high))
             return value
 
         return read
@@ -221,8 +264,11 @@ class Definitions(Notation[Reader]):
         def read(part: LocatedNode, reading: Reading) -> tuple[Any, ...]:
             parts = part.items(least)
             if most is not None and len(parts) > most:
-                raise part.failure(f"must have at most {most} items")
-            return tuple(item(each, reading) for each in parts)
+                raise part.failure(Phrase("must have at most {most} items", most=most))
+            mistakes: list[DefinitionError] = []
+            found = read_each(parts, item, reading, mistakes)
+            settle(mistakes)
+            return found
 
         return read
 
@@ -252,6 +298,19 @@ class Definitions(Notation[Reader]):
         """Read a value with the function that the language gives for it."""
         read: Reader = kind.read
         return read
+
+
+def _required(name: str) -> Phrase:
+    return Phrase("the field {name!r} is required", name=name)
+
+
+def _meant(name: str, known: Collection[str]) -> Phrase:
+    import difflib  # here, because only a refused definition needs it
+
+    near = difflib.get_close_matches(name[:100], known, n=1)
+    if near:
+        return Phrase("did you mean {name!r}?", name=near[0])
+    return Phrase("known here: {names}", names=", ".join(sorted(known)))
 
 
 def _text(part: LocatedNode, _reading: Reading) -> str:

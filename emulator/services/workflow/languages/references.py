@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from emulator.kernel.phrases import Phrase
 from emulator.services.workflow.engine.language import DefinitionError, Program
 from emulator.services.workflow.languages.programs import read_program
 
@@ -86,11 +87,13 @@ class Standalone(NamedTuple):
         try:
             return read_program(self.text)
         except DefinitionError as error:
-            at_fault = next((each for each in self.references if each.line == error.line), None)
-            if at_fault is None:
-                raise
-            message = f"{at_fault.tag} has no value here; a parameter gives it one, such as --parameter NAME=VALUE"
-            raise DefinitionError(message, error.line, error.column, error.field) from error
+            tags = {each.line: each.tag for each in reversed(self.references)}
+            text = "{tag} has no value here; a parameter gives it one, such as --parameter NAME=VALUE"
+            for mistake in error.every():
+                if mistake.line in tags:
+                    mistake.message = Phrase(text, tag=tags[mistake.line])
+                    mistake.expression = None
+            raise
 
 
 def standalone(text: str, parameters: Mapping[str, str] | None = None, account: str = ZEROS) -> Standalone:

@@ -8,6 +8,7 @@ Source: service integration, Serverless Workflow guide; the form of FC 3's ARNs,
 import re
 from typing import Final
 
+from emulator.kernel.phrases import Phrase
 from emulator.services.workflow.ports import (
     ActionResource,
     ArnTarget,
@@ -51,7 +52,7 @@ def parse_arn(text: str) -> ArnTarget:
             return TopicResource(match[1])
     elif scheme == "acs" and product == "fnf" and (match := _FLOW.match(resource)):
         return FlowResource(match[1])
-    raise ValueError(f"unknown form of resource; there are {_FORMS}")
+    raise ValueError(Phrase("unknown form of resource; there are {names}", names=_FORMS))
 
 
 def parse_action(text: str) -> ActionResource:

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Final, NamedTuple, Protocol, cast
 
 from emulator.kernel.frozen import frozen
+from emulator.kernel.phrases import Phrase, alternatives
 from emulator.services.workflow.engine.language import EvaluationError
 from emulator.services.workflow.languages.values import MISSING, ComparisonSign, ExpressionError, compare, is_number
 from emulator.services.workflow.limits import NESTING
@@ -298,7 +299,7 @@ class OperatorParser(ABC):
         """Read the whole text."""
         tree = self._alternatives()
         if self.token.kind != "end":
-            raise self._unexpected("an operator or the end")
+            raise self._unexpected(Phrase("an operator or the end"))
         return tree
 
     def _alternatives(self) -> Term:
@@ -329,7 +330,7 @@ class OperatorParser(ABC):
     def _unary(self) -> Term:
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise ExpressionError(f"nested more than {MAX_DEPTH} levels deep", self.token.start)
+            raise ExpressionError(Phrase("nested more than {most} levels deep", most=MAX_DEPTH), self.token.start)
         tree: Term
         if self._accept("!"):
             tree = Not(self._unary())
@@ -350,7 +351,7 @@ class OperatorParser(ABC):
         items: list[Term] = []
         while not self._accept(closing):
             if items and not self._accept(","):
-                raise self._unexpected(f"',' or '{closing}'")
+                raise self._unexpected(alternatives(("','", f"'{closing}'")))
             items.append(self._alternatives())
         return tuple(items)
 
@@ -370,8 +371,9 @@ class OperatorParser(ABC):
             raise self._unexpected(f"'{sign}'")
 
     def _unexpected(self, expected: str) -> ExpressionError:
-        present = "the expression ends here" if self.token.kind == "end" else f"found {self.token.text[:40]!r}"
-        return ExpressionError(f"{expected} expected, {present}", self.token.start)
+        ends = self.token.kind == "end"
+        found = Phrase("the expression ends here") if ends else Phrase("found {text!r}", text=self.token.text[:40])
+        return ExpressionError(Phrase("{what} expected, {found}", what=expected, found=found), self.token.start)
 
     def _first_unread(self, position: int) -> tuple[str, int]:
         """Return the character behind the white space at *position*, and its offset."""

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from emulator.kernel.frozen import field, frozen
+from emulator.kernel.phrases import Phrase
 from emulator.services.workflow.languages.fdl.paths import STEP_ROOTS, scan_path
 from emulator.services.workflow.languages.terms import (
     MAX_NUMBER_CHARS,
@@ -84,12 +85,13 @@ class _Parser(OperatorParser):
             case "word" if text in WORDS:
                 return Token("value", text, start, end, Constant(WORDS[text]))
             case "word" if text != "in":
-                raise ExpressionError(f"unknown word {text!r}; strings stand in double quotes or backquotes", start)
+                said = "unknown word {text!r}; strings stand in double quotes or backquotes"
+                raise ExpressionError(Phrase(said, text=text), start)
         return Token("end" if kind == "end" else "sign", text, start, end)
 
     def _primary(self) -> Term:
         if self.token.kind != "value":
-            raise self._unexpected("a path, a constant or '('")
+            raise self._unexpected(Phrase("a path, a constant or '('"))
         term: Term = self._next().value
         return term
 
@@ -100,15 +102,15 @@ class _Parser(OperatorParser):
         if sign == "'":
             return ExpressionError("strings stand in double quotes or backquotes", start)
         if sign in "=&|":
-            return ExpressionError(f"unknown operator {sign!r}; there are ==, && and ||", start)
+            return ExpressionError(Phrase("unknown operator {text!r}; there are ==, && and ||", text=sign), start)
         if sign.isdecimal():
             return ExpressionError("a number is written like 1 or 12.5", start)
-        return ExpressionError(f"unexpected character {sign!r}", start)
+        return ExpressionError(Phrase("unexpected character {text!r}", text=sign), start)
 
 
 def _number(text: str, start: int) -> int | float:
     if len(text) > MAX_NUMBER_CHARS:
-        raise ExpressionError(f"a number may have at most {MAX_NUMBER_CHARS} characters", start)
+        raise ExpressionError(Phrase("a number may have at most {most} characters", most=MAX_NUMBER_CHARS), start)
     number = float(text) if "." in text else int(text)
     if number == math.inf:
         raise ExpressionError("the number is too large", start)

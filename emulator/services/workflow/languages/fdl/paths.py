@@ -17,6 +17,7 @@ from enum import Enum
 from typing import Any, Final, Literal
 
 from emulator.kernel.frozen import field, frozen
+from emulator.kernel.phrases import Phrase, alternatives
 from emulator.services.workflow.languages.terms import Evaluation, Term
 from emulator.services.workflow.languages.values import MISSING, ExpressionError
 
@@ -61,7 +62,7 @@ class Path(Term):
         """
         path, end = scan_path(text, 0, roots)
         if end < len(text):
-            raise ExpressionError(f"unexpected {text[end]!r} in the path", end)
+            raise ExpressionError(Phrase("unexpected {text!r} in the path", text=text[end]), end)
         return path
 
     @property
@@ -104,7 +105,8 @@ def scan_path(text: str, start: int, roots: Collection[str]) -> tuple[Path, int]
     match = _ROOT.match(text, start)
     if match is None or match.group() not in roots:
         beginning = match.group() if match else text[start : start + 1]
-        raise ExpressionError(f"a path must start with {' or '.join(roots)} here, not {beginning!r}", start)
+        said = "a path must start with {names} here, not {text!r}"
+        raise ExpressionError(Phrase(said, names=alternatives(tuple(roots)), text=beginning), start)
     position = match.end()
     segments: list[Segment] = []
     while position < len(text) and text[position] in ".[":
@@ -135,7 +137,7 @@ def _scan_bracket(text: str, bracket: int) -> tuple[Segment, int]:
     else:
         raise ExpressionError("brackets hold an index, '*' or a key in quotes", inside)
     if not text.startswith("]", end):
-        raise ExpressionError("']' expected", end)
+        raise ExpressionError(Phrase("{what} expected", what="']'"), end)
     return segment, end + 1
 
 

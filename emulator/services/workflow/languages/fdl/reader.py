@@ -6,6 +6,8 @@ Source: flow definition language, Serverless Workflow guide.
 from collections.abc import Iterator
 from typing import Any, Final
 
+from emulator.kernel.phrases import Phrase
+from emulator.services.workflow.engine.language import DefinitionError
 from emulator.services.workflow.engine.model import StepList
 from emulator.services.workflow.languages.document import (
     Arguments,
@@ -14,7 +16,10 @@ from emulator.services.workflow.languages.document import (
     Reading,
     StepType,
     as_it_is,
+    named,
     reachable,
+    read_each,
+    settle,
     step_type,
 )
 from emulator.services.workflow.languages.fdl.conditions import Condition
@@ -73,18 +78,22 @@ def _name(part: LocatedNode, reading: Reading) -> str:
 
 def _read_steps(part: LocatedNode, outer: Reading) -> StepList:
     reading = outer._replace(jumps=[])
-    steps = tuple(_read_step(item, reading) for item in part.items(least=1))
+    items = part.items(least=1)
+    mistakes: list[DefinitionError] = []
+    steps = read_each(items, _read_step, reading, mistakes)
+    names = named(items, "name")
+    text = "no step {name!r} stands in the same list of steps"
+    mistakes.extend(
+        jump.failure(Phrase(text, name=jump.text()[:200])) for jump in reading.jumps if jump.text() not in names
+    )
+    settle(mistakes)
     index = {step.name: position for position, step in enumerate(steps)}
-    for jump in reading.jumps:
-        if jump.text() not in index:
-            raise jump.failure(f"no step {jump.text()[:200]!r} stands in the same list of steps")
     return StepList(steps=steps, index=index)
 
 
 def _read_step(part: LocatedNode, reading: Reading) -> FlowStep:
     node, shape, finish = KINDS[DEFINITIONS.tag(STEP, part)]
-    values = DEFINITIONS.read(shape, part, reading)
-    values = finish(values, part, reading)
+    values = DEFINITIONS.finished(shape, finish, part, reading)
     return flow_step(node(constant_output=constant_of(values.get("output_mappings")), **values))
 
 
@@ -117,7 +126,7 @@ def _iteration(part: LocatedNode, reading: Reading) -> Arguments:
 
 
 def _finish_foreach(values: Arguments, _part: LocatedNode, _reading: Reading) -> Arguments:
-    iteration: Arguments = values.pop("iteration")
+    iteration: Arguments = values.pop("iteration", {})
     return values | iteration
 
 
@@ -204,7 +213,7 @@ KINDS: Final = {
               help=("time to wait for, in RFC 3339, or a path to it", "等待到的时间（RFC 3339），或其路径")),
         _END,
         finish=_finish_wait,
-        either=(Either(("duration", "timestamp"), refusal="a wait has exactly one of duration and timestamp"),),
+        either=(Either(("duration", "timestamp"), refusal=Phrase("a wait has exactly one of duration and timestamp")),),
     ),
     "choice": _step_type(
         ChoiceStep,
@@ -251,7 +260,8 @@ def read_flow(root: Node) -> FlowProgram:
     outline = Reading([], {}, [])
     values = DEFINITIONS.read(FLOW, LocatedNode(root, ""), outline)
     for name in _unreachable_steps(values["steps"]):
-        outline.warnings.append(f"no other step leads to {name!r} (line {outline.names[name]})")
+        text = "no other step leads to {name!r} (line {line})"
+        outline.warnings.append(Phrase(text, name=name, line=outline.names[name]))
     return FlowProgram(
         steps=values["steps"],
         input_mappings=values.get("input_mappings"),

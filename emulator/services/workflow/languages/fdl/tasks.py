@@ -9,9 +9,11 @@ refused, and what is marked.
 from collections.abc import Callable
 from typing import Any, Final, assert_never
 
+from emulator.kernel.phrases import Phrase, alternatives
+from emulator.services.workflow.engine.language import DefinitionError
 from emulator.services.workflow.engine.model import CatchPolicy, RetryPolicy
 from emulator.services.workflow.engine.notation import Pattern
-from emulator.services.workflow.languages.document import LocatedNode, Reading
+from emulator.services.workflow.languages.document import LocatedNode, Reading, noting, settle
 from emulator.services.workflow.languages.fdl.mappings import Mapping, parse_error_source, parse_parameter, parse_source
 from emulator.services.workflow.languages.fdl.paths import Path
 from emulator.services.workflow.languages.notation import NAME_TEXT, STEP_NAME, Definitions, placed
@@ -194,9 +196,16 @@ CALLED: Final = Either(("resourceArn", "action"))
 
 def finish_task(values: dict[str, Any], part: LocatedNode, reading: Reading) -> dict[str, Any]:
     """Return the arguments of a `TaskStep`, from what its fields say each and together."""
+    if "called" not in values:  # it has a mistake, which is reported beside those of this
+        return values
     resource, arn = values.pop("called")
-    pattern = _pattern(values["pattern"], resource)
-    parameters = _parameters(values["service_params"], resource, part, reading)
+    mistakes: list[DefinitionError] = []
+    pattern, parameters = "", None
+    with noting(mistakes):
+        pattern = _pattern(values["pattern"], resource)
+    with noting(mistakes):
+        parameters = _parameters(values["service_params"], resource, part, reading)
+    settle(mistakes)
     values |= {"resource": resource, "resource_arn": arn, "pattern": pattern, "service_params": parameters}
     _remark(part, reading, values)
     return values
@@ -208,7 +217,7 @@ def _pattern(part: LocatedNode | None, resource: WrittenTarget) -> str:
     pattern = _ALIASES.get(part.text(), part.text())
     known = _patterns(resource)
     if pattern not in known:
-        raise part.failure(f"for this target the pattern is {' or '.join(known)}")
+        raise part.failure(Phrase("for this target the pattern is {names}", names=alternatives(known)))
     return pattern
 
 
@@ -224,17 +233,23 @@ def _parameters(
     required = [each.name for each in known or () if each.required]
     if part is None:
         if isinstance(resource, ActionResource) and required:
-            raise step.failure(f"serviceParams must have {required[0]!r} for this action")
+            raise step.failure(Phrase("serviceParams must have {name!r} for this action", name=required[0]))
         return None
     given = dict(part.members())
     if known is None:
         return {name: parse_parameter(value.value()) for name, value in given.items()}
-    if not given.keys() <= (names := {each.name for each in known}):
-        DEFINITIONS.unknown(part, names, reading)
-    for name in required:
-        if name not in given:
-            raise part.failure(f"the parameter {name!r} is required")
-    return {name: _parameter(value, known[name].kind, reading) for name, value in given.items()}
+    names = {each.name for each in known}
+    mistakes = [] if given.keys() <= names else list(DEFINITIONS.unknown(part, names, reading))
+    mistakes += [
+        part.failure(Phrase("the parameter {name!r} is required", name=name)) for name in required if name not in given
+    ]
+    read: dict[str, Any] = {}
+    for name, value in given.items():
+        if name in names:
+            with noting(mistakes):
+                read[name] = _parameter(value, known[name].kind, reading)
+    settle(mistakes)
+    return read
 
 
 def _known(target: WrittenTarget) -> Shape | None:
@@ -264,7 +279,8 @@ def _remark(part: LocatedNode, reading: Reading, values: dict[str, Any]) -> None
     constants = values["service_params"] or {}
     for key, value in constants.items():
         if isinstance(value, str) and value.startswith(("$input", "$local", "$context")):
-            reading.warn(part.get("serviceParams"), f"{key} is the constant {value!r}: paths start with $ here")
+            text = "{key} is the constant {value!r}: paths start with $ here"
+            reading.warn(part.get("serviceParams"), Phrase(text, key=key, value=value))
     asynchronous = constants.get("InvocationType") == "Async" or isinstance(constants.get("InvocationType"), Path)
     if values["pattern"] == "sync" and isinstance(values["resource"], FunctionResource) and not asynchronous:
         reading.warn(part.get("pattern"), "sync is meant for functions with InvocationType Async")

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from emulator.kernel.frozen import frozen
+from emulator.kernel.phrases import Phrase, alternatives
 from emulator.services.workflow.engine.json_text import canonical
 from emulator.services.workflow.engine.model import ParameterError, whole_number
 from emulator.services.workflow.engine.notation import Pattern
@@ -56,7 +57,7 @@ class ParameterValues(Notation[Rule]):
             if not isinstance(value, str):
                 raise ValueError("must be text")  # noqa: TRY004 - one error for everything a definition can hold
             if kind.form and not form.fullmatch(value):
-                raise ValueError(f"{value[:200]!r} is not {expected}")
+                raise ValueError(Phrase("{text!r} is not {expected}", text=value[:200], expected=expected))
             return value
 
         return read
@@ -64,7 +65,8 @@ class ParameterValues(Notation[Rule]):
     def one_of(self, kind: OneOf) -> Rule:
         """Read one of the allowed words."""
         choices, fold, text = tuple(kind.choices), kind.fold, self.reader(TEXT)
-        refusal = f"must be one of {', '.join(choices)}" if fold else f"must be {' or '.join(choices)}"
+        form = "must be one of {what}" if fold else "must be {what}"
+        refusal = Phrase(form, what=", ".join(choices) if fold else alternatives(choices))
 
         def read(value: Any, name: str) -> str:
             word: Any = fold(text(value, name)) if fold is not None else value
@@ -182,7 +184,7 @@ def read_action(text: str, pattern: Pattern) -> Action:
     known = ACTIONS.get(text)
     meant = MISSPELT.get(text.lower())
     if known is None and meant is not None:
-        raise ValueError(f"there is no {text}; did you mean {meant}?")
+        raise ValueError(Phrase("there is no {name}; did you mean {near}?", name=text, near=meant))
     return Action(text, resource, pattern, known or _OTHER)
 
 
@@ -208,7 +210,7 @@ def _url(text: str, _name: str) -> str:
 def _headers(headers: dict[str, Any], _name: str) -> dict[str, str]:
     for name, content in headers.items():
         if isinstance(content, list | dict) or content is None:
-            raise ValueError(f"the header {name[:100]!r} must be text")
+            raise ValueError(Phrase("the header {name!r} must be text", name=name[:100]))
     return {name: each if isinstance(each, str) else canonical(each) for name, each in headers.items()}
 
 

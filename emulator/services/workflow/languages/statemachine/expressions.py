@@ -18,6 +18,7 @@ from collections.abc import Collection
 from typing import Any, Final
 
 from emulator.kernel.frozen import field, frozen
+from emulator.kernel.phrases import Phrase, alternatives, together
 from emulator.services.workflow.languages.statemachine.functions import FUNCTIONS, Function
 from emulator.services.workflow.languages.terms import (
     MAX_NUMBER_CHARS,
@@ -169,7 +170,9 @@ ITEM_ROOTS: Final = (*STATE_ROOTS, "$Item")
 _ROOTS: Final = (*RESULT_ROOTS, "$Item")
 _OF_THE_OLD_LANGUAGE: Final = {"$input": "$Input", "$local": "$Output", "$context": "$Context", "$": "$Input"}
 _CONTEXT: Final = ("Execution", "Current")
-_NO_ENVIRONMENT: Final = "environment variables cannot be read here: how an expression names them is not documented"
+_NO_ENVIRONMENT: Final = Phrase(
+    "environment variables cannot be read here: how an expression names them is not documented"
+)
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -192,7 +195,7 @@ def parse(text: str, roots: Collection[str]) -> Term:
     Raises: ExpressionError.
     """
     if len(text) > MAX_CHARS:
-        raise ExpressionError(f"an expression has at most {MAX_CHARS} characters", MAX_CHARS)
+        raise ExpressionError(Phrase("an expression has at most {most} characters", most=MAX_CHARS), MAX_CHARS)
     return _Parser(text, roots).whole()
 
 
@@ -207,12 +210,12 @@ class _Parser(OperatorParser):
         if match is None or match.lastgroup is None:
             character, start = self._first_unread(position)
             if character in "\"'`":
-                raise ExpressionError(f"the text has no closing {character}", start)
+                raise ExpressionError(Phrase("the text has no closing {sign}", sign=character), start)
             if character in "&|=":
-                raise ExpressionError(f"did you mean {character * 2}?", start)
+                raise ExpressionError(Phrase("did you mean {name}?", name=character * 2), start)
             if character in "+*/%":
                 raise ExpressionError("there is no arithmetic; intAdd(a, b) adds whole numbers", start)
-            raise ExpressionError(f"unexpected {character!r}", start)
+            raise ExpressionError(Phrase("unexpected {text!r}", text=character), start)
         kind = match.lastgroup
         return Token(kind, match[kind], match.start(kind), match.end())
 
@@ -226,19 +229,19 @@ class _Parser(OperatorParser):
             return Constant(_unquoted(self._next()))
         if self._accept("{"):
             return self._object()
-        raise self._unexpected("a value")
+        raise self._unexpected(Phrase("a value"))
 
     def _object(self) -> Term:
         members: dict[str, Term] = {}
         while not self._accept("}"):
             if members and not self._accept(","):
-                raise self._unexpected("',' or '}'")
+                raise self._unexpected(alternatives(("','", "'}'")))
             token = self.token
             if token.kind != "text":
-                raise self._unexpected("a key in quotes")
+                raise self._unexpected(Phrase("a key in quotes"))
             key = _unquoted(self._next())
             if key in members:
-                raise ExpressionError(f"the key {key[:40]!r} stands twice", token.start)
+                raise ExpressionError(Phrase("the key {name!r} stands twice", name=key[:40]), token.start)
             self._need(":")
             members[key] = self._alternatives()
         return Object(tuple(members.items()))
@@ -248,22 +251,29 @@ class _Parser(OperatorParser):
         if self.token.kind != "sign" or self.token.text != "(":
             if token.text in WORDS:
                 return Constant(WORDS[token.text])
-            raise ExpressionError(
-                f"{token.text[:40]!r} is not a value: put text in quotes, begin paths with $", token.start
-            )
+            text = "{text!r} is not a value: put text in quotes, begin paths with $"
+            raise ExpressionError(Phrase(text, text=token.text[:40]), token.start)
         known = FUNCTIONS.get(token.text)
         if known is None:
-            raise ExpressionError(f"there is no function {token.text[:40]!r}{_similar(token.text)}", token.start)
+            text = "there is no function {name!r}; {hint}"
+            raise ExpressionError(Phrase(text, name=token.text[:40], hint=_similar(token.text)), token.start)
         self._calls += 1
         if self._calls > MAX_CALLS:
-            raise ExpressionError(f"at most {MAX_CALLS} calls may stand inside one another", token.start)
+            raise ExpressionError(
+                Phrase("at most {most} calls may stand inside one another", most=MAX_CALLS), token.start
+            )
         self._next()
         arguments = self._list(")")
         self._calls -= 1
         if not known.least <= len(arguments) <= known.most:
-            takes = str(known.least) if known.least == known.most else f"{known.least} to {known.most}"
-            plural = "argument" if takes == "1" else "arguments"
-            raise ExpressionError(f"{token.text}() takes {takes} {plural}, not {len(arguments)}", token.start)
+            takes = {"name": token.text, "least": known.least, "most": known.most, "given": len(arguments)}
+            if known.least < known.most:
+                said = Phrase("{name}() takes {least} to {most} arguments, not {given}", **takes)
+            elif known.least == 1:
+                said = Phrase("{name}() takes 1 argument, not {given}", **takes)
+            else:
+                said = Phrase("{name}() takes {least} arguments, not {given}", **takes)
+            raise ExpressionError(said, token.start)
         return Call(token.text, arguments, known.function)
 
     def _path(self, token: Token) -> Term:
@@ -301,22 +311,26 @@ class _Parser(OperatorParser):
         if name == "$Environment":
             return _NO_ENVIRONMENT
         if name in _ROOTS:
-            return f"{name} has no value here; there are {', '.join(self._roots)}"
+            return Phrase("{name} has no value here; there are {names}", name=name, names=", ".join(self._roots))
         hint = _OF_THE_OLD_LANGUAGE.get(name)
-        return f"paths start with {', '.join(self._roots)}, not {name[:40]!r}" + (
-            f"; did you mean {hint}?" if hint in self._roots else ""
-        )
+        said = Phrase("paths start with {names}, not {name!r}", names=", ".join(self._roots), name=name[:40])
+        near = Phrase("did you mean {name}?", name=hint)
+        return Phrase("{message}; {hint}", message=said, hint=near) if hint in self._roots else said
 
 
 def _no_context(member: str | int) -> str:
-    return _NO_ENVIRONMENT if member == "Environment" else f"$Context has {' and '.join(_CONTEXT)}, not {member!r}"
+    if member == "Environment":
+        return _NO_ENVIRONMENT
+    return Phrase("$Context has {names}, not {name!r}", names=together(_CONTEXT), name=member)
 
 
 def _similar(name: str) -> str:
     import difflib  # here, because only a refused expression needs it
 
     near = difflib.get_close_matches(name[:40], FUNCTIONS, n=1)
-    return f"; did you mean {near[0]}?" if near else f"; there are {', '.join(sorted(FUNCTIONS))}"
+    if near:
+        return Phrase("did you mean {name}?", name=near[0])
+    return Phrase("there are {names}", names=", ".join(sorted(FUNCTIONS)))
 
 
 def _number(token: Token) -> int | float:

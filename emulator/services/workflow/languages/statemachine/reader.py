@@ -7,8 +7,11 @@ another flow of it.
 Source: states, CloudFlow documentation. Assumed: what is refused beyond missing fields and ranges.
 """
 
+from collections.abc import Collection
 from typing import Final
 
+from emulator.kernel.phrases import Phrase
+from emulator.services.workflow.engine.language import DefinitionError
 from emulator.services.workflow.engine.model import StepList
 from emulator.services.workflow.languages.document import (
     Arguments,
@@ -17,6 +20,10 @@ from emulator.services.workflow.languages.document import (
     Reading,
     StepType,
     as_it_is,
+    named,
+    noting,
+    read_each,
+    settle,
     step_type,
 )
 from emulator.services.workflow.languages.notation import NAME_TEXT, STEP_NAME, placed
@@ -100,12 +107,17 @@ def _read_states(part: LocatedNode, outer: Reading) -> tuple[tuple[MachineState,
         raise part.failure("must be a list of states, each with its Name")
     reading = Reading(outer.warnings, {}, [])
     items = part.items(least=1)
-    return tuple(_read_state(item, reading) for item in items), items, reading
+    mistakes: list[DefinitionError] = []
+    states = read_each(items, _read_state, reading, mistakes)
+    names = named(items, "Name")
+    mistakes.extend(_no_state(way, names) for way in reading.jumps if way.text() not in names)
+    settle(mistakes)
+    return states, items, reading
 
 
 def _read_state(part: LocatedNode, reading: Reading) -> MachineState:
     node, shape, finish = KINDS[DEFINITIONS.tag(STATE, part)]
-    values = finish(DEFINITIONS.read(shape, part, reading), part, reading)
+    values = DEFINITIONS.finished(shape, finish, part, reading)
     if isinstance(values.get("resource"), MapResource):
         node = DistributedMapState
     return machine_state(node(**values))
@@ -116,17 +128,21 @@ def _scope_of(values: Arguments) -> StepList:
     states, items, reading = values["states"]
     start: LocatedNode = values["start"]
     index = {state.name: position for position, state in enumerate(states)}
-    for way in (*reading.jumps, start):
-        if way.text() not in index:
-            raise way.failure(f"there is no state {way.text()[:200]!r} in this scope; there are {_names(index)}")
+    if start.text() not in index:
+        raise _no_state(start, index)
     steps = StepList(steps=states, index=index, start=index[start.text()], hands_on=True)
     check_ways(steps, items, reading.warn)
     return steps
 
 
-def _names(index: dict[str, int]) -> str:
-    shown = ", ".join(repr(name[:60]) for name in list(index)[:10])
-    return shown if len(index) <= 10 else f"{shown} and {len(index) - 10} more"
+def _no_state(way: LocatedNode, names: Collection[str]) -> DefinitionError:
+    text = "there is no state {name!r} in this scope; there are {names}"
+    return way.failure(Phrase(text, name=way.text()[:200], names=_names(list(names))))
+
+
+def _names(names: list[str]) -> str:
+    shown = ", ".join(repr(name[:60]) for name in names[:10])
+    return shown if len(names) <= 10 else Phrase("{names} and {number} more", names=shown, number=len(names) - 10)
 
 
 def _name(part: LocatedNode, reading: Reading) -> str:
@@ -139,7 +155,9 @@ def _variables(part: LocatedNode, _reading: Reading) -> Template:
     assert isinstance(part.node, Table)
     for key, _ in part.node.entries:
         if len(key.text.removesuffix(SUFFIX).encode()) > KEY_BYTES:
-            raise LocatedNode(key, part.field).failure(f"a key of $Global has at most {KEY_BYTES} bytes")
+            raise LocatedNode(key, part.field).failure(
+                Phrase("a key of $Global has at most {most} bytes", most=KEY_BYTES)
+            )
     return constructor
 
 
@@ -155,44 +173,61 @@ def _processor(part: LocatedNode, reading: Reading) -> tuple[StepList, str]:
 
 
 def _going_on(values: Arguments, part: LocatedNode, _reading: Reading) -> Arguments:
+    leads, end = part.find("Next"), part.find("End")
     ends = values.pop("end")
-    if "next" in values and ends:
-        raise part.get("Next").failure("a state has Next or 'End: true', not both")
-    if "next" not in values and not ends:
+    if leads is not None and ends:
+        raise leads.failure("a state has Next or 'End: true', not both")
+    if leads is None and (end is None or end.value() is False):
         raise part.failure("a state of this type needs Next or 'End: true'")
     return values
 
 
 def _finish_choice(values: Arguments, part: LocatedNode, _reading: Reading) -> Arguments:
-    for key in ("Next", "End"):
-        if (found := part.find(key)) is not None:
-            raise found.failure(f"a choice has no {key}: its Branches and Default say where it leads")
+    mistakes = [
+        found.failure(Phrase("a choice has no {key}: its Branches and Default say where it leads", key=key))
+        for key in ("Next", "End")
+        if (found := part.find(key)) is not None
+    ]
+    settle(mistakes)
     return values
 
 
 def _finish_task(values: Arguments, part: LocatedNode, reading: Reading) -> Arguments:
-    return _going_on(finish_task(values, part, reading), part, reading)
+    mistakes: list[DefinitionError] = []
+    for finish in (finish_task, _going_on):
+        with noting(mistakes):
+            values = finish(values, part, reading)
+    settle(mistakes)
+    return values
 
 
 def _finish_map(values: Arguments, part: LocatedNode, reading: Reading) -> Arguments:
+    if "processor" not in values:  # it has a mistake, which is reported beside those of this
+        return _going_on(values, part, reading)
     steps, mode = values.pop("processor")
     values["steps"] = steps
     limit = DISTRIBUTED_AT_ONCE if mode else AT_ONCE
     spelt = values.pop("at_once")
-    at_once = DEFINITIONS.reader(Whole(1, limit))(spelt, reading) if spelt is not None else limit
+    mistakes: list[DefinitionError] = []
+    at_once = limit
+    with noting(mistakes):
+        at_once = DEFINITIONS.reader(Whole(1, limit))(spelt, reading) if spelt is not None else limit
     failures, percentage = values.pop("failures"), values.pop("percentage")
     if not mode:
-        for key in (*_FAILURES, *_PERCENTAGE):
-            if (found := part.find(key)) is not None:
-                raise found.failure("only a distributed map tolerates failures")
-        return _going_on({"at_once": at_once, **values}, part, reading)
+        given = filter(None, map(part.find, (*_FAILURES, *_PERCENTAGE)))
+        mistakes.extend(each.failure("only a distributed map tolerates failures") for each in given)
+    with noting(mistakes):
+        values = _going_on(values, part, reading)
+    settle(mistakes)
+    if not mode:
+        return {"at_once": at_once, **values}
     distributed = {
         "action": MAP_RUN,
         "pattern": "sync",
         "resource": MapResource(at_once, mode == "Express", int(failures), percentage),
-        "arguments": Elements(values.pop("items"), values.pop("item", None)),
+        "arguments": Elements(values.pop("items", None), values.pop("item", None)),
     }
-    return _going_on({**values, **distributed}, part, reading)
+    return {**values, **distributed}
 
 
 STATE_KINDS: Final[dict[str, Shape]] = {}

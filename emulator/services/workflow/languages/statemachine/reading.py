@@ -7,13 +7,15 @@ Source: inputs and outputs, CloudFlow documentation; that a key of a constructor
 suffix ``.$`` is assumed.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Final
 
+from emulator.kernel.phrases import Phrase
 from emulator.services.workflow.engine.json_text import canonical
 from emulator.services.workflow.engine.language import DefinitionError
 from emulator.services.workflow.engine.model import RetryPolicy, Step, StepList
-from emulator.services.workflow.languages.document import LocatedNode, Reading, reachable
+from emulator.services.workflow.languages.document import LocatedNode, Reading, noting, reachable, read_each, settle
+from emulator.services.workflow.languages.indentation import indentation
 from emulator.services.workflow.languages.notation import STEP_NAME, Definitions
 from emulator.services.workflow.languages.statemachine.expressions import (
     STATE_ROOTS,
@@ -40,34 +42,44 @@ from emulator.wire.yaml import Sequence as YamlSequence
 
 _DISTRIBUTED: Final = {
     "ItemReader": (
-        "reading elements from object storage",
-        "let a function before list them, and ItemsPath name that",
+        Phrase("reading elements from object storage"),
+        Phrase("let a function before list them, and ItemsPath name that"),
     ),
-    "ItemBatcher": ("putting elements together", "let a function before put them together, one list for each element"),
-    "ResultWriter": ("writing results to object storage", "let a task behind the map write them"),
-    "MaxItems": ("a limit of elements", "let a function before cut the list"),
+    "ItemBatcher": (
+        Phrase("putting elements together"),
+        Phrase("let a function before put them together, one list for each element"),
+    ),
+    "ResultWriter": (
+        Phrase("writing results to object storage"),
+        Phrase("let a task behind the map write them"),
+    ),
+    "MaxItems": (Phrase("a limit of elements"), Phrase("let a function before cut the list")),
 }
 """Fields of a distributed map whose members are in no source that could be found, and the way round each."""
 
 FOREIGN: Final[dict[str, str]] = {
-    "OnErrors": "OnErrors is the form before 2024; write Retry and Catch",
+    "OnErrors": Phrase("OnErrors is the form before 2024; write Retry and Catch"),
     **{
-        name: f"{what}, in the distributed mode of a map, is not available here: its fields are not documented; "
-        + around
+        name: Phrase(
+            "{what}, in the distributed mode of a map, is not available here: its fields are not documented; {around}",
+            what=what,
+            around=around,
+        )
         for name, (what, around) in _DISTRIBUTED.items()
     },
     **{
-        name: f"this field is of another language; here it is {own}"
+        name: Phrase("this field is of another language; here it is {own}", own=own)
         for name, own in (
             ("inputMappings", "InputConstructor"), ("outputMappings", "OutputConstructor"),
-            ("errorMappings", "the OutputConstructor of Catch"), ("Resource", "Action"), ("resourceArn", "Action"),
+            ("errorMappings", Phrase("the OutputConstructor of Catch")),
+            ("Resource", "Action"), ("resourceArn", "Action"),
             ("ResultPath", "OutputConstructor"), ("ResultSelector", "OutputConstructor"),
             ("InputPath", "InputConstructor"), ("OutputPath", "OutputConstructor"), ("Result", "OutputConstructor"),
             ("ItemProcessor", "Processor"), ("Iterator", "Processor"), ("Choices", "Branches"),
             ("ErrorEquals", "Errors"), ("Cause", "Detail"), ("TimeoutSeconds", "Timeout"), ("SecondsPath", "Seconds.$"),
             ("goto", "Next"), ("steps", "States"), ("version", "SpecVersion"), ("pattern", "TaskMode"),
             ("serviceParams", "Parameters"), ("Duration", "Seconds"), ("duration", "Seconds"),
-            ("Timestamp", "Seconds: a wait has no end that is a time"),
+            ("Timestamp", Phrase("Seconds: a wait has no end that is a time")),
         )
     },
 }  # fmt: skip
@@ -77,11 +89,10 @@ FOREIGN: Final[dict[str, str]] = {
 class MachineDefinitions(Definitions):
     """How state machines write values: unknown fields are remarked upon, those of other languages refused."""
 
-    def unknown(self, part: LocatedNode, known: Collection[str], reading: Reading) -> None:
-        """Look at the fields of the map at *part* that are not *known*.
-
-        Raises: DefinitionError for one of another language, or in the wrong case.
-        """
+    def unknown(
+        self, part: LocatedNode, known: Collection[str], reading: Reading, shape: Shape | None = None
+    ) -> Iterator[DefinitionError]:
+        """Yield the mistakes of fields that are not *known*: those of another language, and in the wrong case."""
         lower = {name.lower(): name for name in known}
         assert isinstance(part.node, Table)
         for entry, _ in part.node.entries:
@@ -90,26 +101,34 @@ class MachineDefinitions(Definitions):
                 continue
             here = LocatedNode(entry, part.path(key[:200]))
             if key in FOREIGN:
-                raise here.failure(FOREIGN[key])
-            if key.lower() in lower:
-                raise here.failure(f"keys are case-sensitive; did you mean {lower[key.lower()]!r}?")
-            reading.warn(here, "unknown field, which is ignored" + _near(key, known))
+                yield here.failure(FOREIGN[key])
+            elif key.lower() in lower:
+                meant = lower[key.lower()]
+                yield here.failure(Phrase("keys are case-sensitive; did you mean {name!r}?", name=meant))
+            else:
+                hint = indentation(part.node, entry, shape, known) or _near(key, known)
+                message = Phrase("unknown field, which is ignored")
+                reading.warn(here, Phrase("{message}; {hint}", message=message, hint=hint) if hint else message)
 
     def both(self, shape: Shape, names: tuple[str, ...], part: LocatedNode) -> DefinitionError:
         """Return the error for a field given as it is and as an expression, or in two spellings."""
         if names[1] == names[0] + SUFFIX:
-            return part.failure(f"{names[0]!r} stands here with and without '.$'")
-        return part.failure(f"{names[0]} stands here twice, in both spellings")
+            return part.failure(_with_and_without(names[0]))
+        return part.failure(Phrase("{name} stands here twice, in both spellings", name=names[0]))
 
 
 DEFINITIONS: Final = MachineDefinitions()
+
+
+def _with_and_without(name: str) -> Phrase:
+    return Phrase("{name!r} stands here with and without '.$'", name=name)
 
 
 def _near(key: str, known: Collection[str]) -> str:
     import difflib  # here, because only unusual definitions need it
 
     near = difflib.get_close_matches(key[:100], known, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    return Phrase("did you mean {name!r}?", name=near[0]) if near else ""
 
 
 def read_expression(part: LocatedNode, roots: Collection[str]) -> Expression:
@@ -134,7 +153,9 @@ def read_template(part: LocatedNode, roots: Collection[str]) -> Template:
     """Return what stands at *part*, a JSON value with expressions at any depth."""
     node = part.node
     if isinstance(node, YamlSequence):
-        items = tuple(read_template(item, roots) for item in part.items())
+        mistakes: list[DefinitionError] = []
+        items = read_each(part.items(), lambda item, _: read_template(item, roots), Reading([], {}, []), mistakes)
+        settle(mistakes)
         return _folded([*items], ItemTemplates(items), list)
     if isinstance(node, Table):
         return _map(part, node, roots)
@@ -151,14 +172,17 @@ def read_constructor(part: LocatedNode, roots: Collection[str]) -> Template:
 
 def _map(part: LocatedNode, node: Table, roots: Collection[str]) -> Template:
     members: dict[str, Template] = {}
+    mistakes: list[DefinitionError] = []
     for key, value in node.entries:
         name = key.text.removesuffix(SUFFIX)
         inner = LocatedNode(value, f"{part.field}.{key.text[:200]}")
-        if name in members:
-            raise DefinitionError(f"{name!r} stands here with and without '.$'", key.line, key.column, inner.field)
-        if not name:
-            raise DefinitionError("a name must stand before '.$'", key.line, key.column, inner.field)
-        members[name] = read_expression(inner, roots) if name != key.text else read_template(inner, roots)
+        with noting(mistakes):
+            if name in members:
+                raise DefinitionError(_with_and_without(name), key.line, key.column, inner.field)
+            if not name:
+                raise DefinitionError("a name must stand before '.$'", key.line, key.column, inner.field)
+            members[name] = read_expression(inner, roots) if name != key.text else read_template(inner, roots)
+    settle(mistakes)
     made = Members(tuple(members.items()))
     return _folded([*members.values()], made, lambda values: dict(zip(members, values, strict=True)))
 
@@ -171,7 +195,7 @@ def _folded(inner: list[Template], otherwise: Template, made: Callable[[list[Any
 
 def expression_on(roots: Collection[str]) -> Also:
     """Return the kind of an expression on *roots*."""
-    return Also(Text(expected="an expression"), lambda part, _reading: read_expression(part, roots))
+    return Also(Text(expected=Phrase("an expression")), lambda part, _reading: read_expression(part, roots))
 
 
 def constructor_on(roots: Collection[str]) -> Also:
@@ -239,12 +263,12 @@ def check_ways(steps: StepList, parts: Sequence[LocatedNode], warn: Callable[[Lo
     reached = reachable(ways, steps.steps[steps.start].name)
     for step, part in zip(steps.steps, parts, strict=True):
         if step.name not in reached:
-            warn(part, f"no other state leads to {step.name!r}")
+            warn(part, Phrase("no other state leads to {name!r}", name=step.name))
     finishing = _finishing(steps, ways)
     for step, part in zip(steps.steps, parts, strict=True):
         if step.name in finishing or step.name not in reached:
             continue
-        message = f"no way leads from the state {step.name!r} to an end: it runs in a loop for ever"
+        message = Phrase("no way leads from the state {name!r} to an end: it runs in a loop for ever", name=step.name)
         loop = reachable(ways, step.name)
         if not any(isinstance(steps.steps[steps.index[name]], Guarded) for name in loop):
             raise part.failure(message)

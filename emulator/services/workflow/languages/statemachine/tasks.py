@@ -5,7 +5,8 @@ Source: task states and integrations, CloudFlow documentation.
 
 from typing import Any, Final
 
-from emulator.services.workflow.languages.document import LocatedNode, Reading
+from emulator.kernel.phrases import Phrase, alternatives, together
+from emulator.services.workflow.languages.document import LocatedNode, Reading, settle
 from emulator.services.workflow.languages.notation import placed
 from emulator.services.workflow.languages.statemachine.actions import ACTIONS, PARAMETER_VALUES, Action, read_action
 from emulator.services.workflow.languages.statemachine.expressions import STATE_ROOTS, Fixed, Members, Template
@@ -18,7 +19,7 @@ def _seconds(part: LocatedNode, _reading: Reading) -> int | None:
     """Return a time-out, a number or its digits; None for 0, which is without end."""
     text = part.text()
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) <= TIMEOUT_S):
-        raise part.failure(f"must be a whole number from 0 to {TIMEOUT_S}")
+        raise part.failure(Phrase("must be a whole number from {low} to {high}", low=0, high=TIMEOUT_S))
     return int(text) or None
 
 
@@ -44,16 +45,20 @@ def finish_task(values: dict[str, Any], part: LocatedNode, reading: Reading) -> 
     """Return the arguments of a `TaskState`; reports fields that do not go together."""
     mode = values.pop("mode")
     pattern = PATTERNS[mode] if mode is not None else "requestResponse"
-    called: LocatedNode = values["action"]
+    called: LocatedNode | None = values.get("action")
+    if called is None:  # it has a mistake, which is reported beside those of this
+        return values
     try:
         action = read_action(called.text(), pattern)
     except ValueError as error:
         raise called.failure(str(error)) from error
     if mode is not None and pattern not in action.kind.patterns:
         known = [name for name, each in PATTERNS.items() if each in action.kind.patterns]
-        raise part.get("TaskMode").failure(f"for {action.name} the mode is {' or '.join(known)}")
+        text = "for {name} the mode is {modes}"
+        raise part.get("TaskMode").failure(Phrase(text, name=action.name, modes=alternatives(known)))
     if action.kind.stands_for is None:
-        reading.warn(called, f"{action.name} is not available here and will fail; there are {_available()}")
+        text = "{name} is not available here and will fail; there are {names}"
+        reading.warn(called, Phrase(text, name=action.name, names=_available()))
     values |= {
         "action": action,
         "resource": action.resource,
@@ -72,7 +77,8 @@ def _parameters(part: LocatedNode | None, state: LocatedNode, action: Action, re
     required = [name for name, each in parameters.items() if each.required]
     if part is None:
         if required:
-            raise state.failure(f"Parameters must have {' and '.join(required)} for {action.name}")
+            text = "Parameters must have {names} for {name}"
+            raise state.failure(Phrase(text, names=together(required), name=action.name))
         return Fixed({})
     template = read_constructor(part, STATE_ROOTS)
     if isinstance(template, Members):
@@ -80,17 +86,21 @@ def _parameters(part: LocatedNode | None, state: LocatedNode, action: Action, re
     else:
         assert isinstance(template, Fixed)
         templates = {name: Fixed(value) for name, value in template.value.items()}
-    for name in required:
-        if name not in templates:
-            raise part.failure(f"the parameter {name!r} is required")
+    mistakes = [
+        part.failure(Phrase("the parameter {name!r} is required", name=name))
+        for name in required
+        if name not in templates
+    ]
     places = dict(part.members())
     for name, value in templates.items():
         known, here = parameters.get(name), places.get(name, part)
         if known is None and parameters:
-            reading.warn(here, f"{action.name} has no parameter {name!r}, which is ignored")
+            text = "{action} has no parameter {name!r}, which is ignored"
+            reading.warn(here, Phrase(text, action=action.name, name=name))
         elif known is not None and isinstance(value, Fixed) and value.value is not None:
             try:
                 PARAMETER_VALUES.reader(known.kind)(value.value, name)
             except ValueError as error:
-                raise here.failure(str(error)) from error
+                mistakes.append(here.failure(str(error)))
+    settle(mistakes)
     return template

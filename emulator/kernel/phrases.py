@@ -1,0 +1,47 @@
+"""Sentences that can be said in another language: a text with ``{fields}``, and what goes into them.
+
+What finds a mistake says it in English, as logs and answers do, and does not know who will read it. A `Phrase` is that
+English text and remembers what it was made of, so that a command or a page can look it up in its catalogue.
+"""
+
+from collections.abc import Callable, Sequence
+
+
+class Phrase(str):
+    """The text of *template* with *fields* in it; without fields the template is the text, braces and all."""
+
+    __slots__ = ("fields", "template")
+
+    fields: dict[str, object]
+    template: str
+
+    def __new__(cls, template: str, /, **fields: object) -> "Phrase":
+        """Fill *fields* into *template*."""
+        phrase = super().__new__(cls, template.format(**fields) if fields else template)
+        phrase.template = template
+        phrase.fields = fields
+        return phrase
+
+    def __str__(self) -> str:  # so that the text of an error whose argument it is remembers too
+        return self
+
+
+def said(text: str, look_up: Callable[[str], str]) -> str:
+    """Return *text* as *look_up* has it, a phrase with its fields, which may be phrases themselves."""
+    if not isinstance(text, Phrase):
+        return look_up(text) if text else text
+    fields = {name: said(each, look_up) if isinstance(each, Phrase) else each for name, each in text.fields.items()}
+    shown = look_up(text.template)
+    return shown.format(**fields) if fields else shown
+
+
+def alternatives(names: Sequence[str]) -> str:
+    """Return *names* as ``a, b or c``."""
+    *others, last = names
+    return Phrase("{others} or {last}", others=", ".join(others), last=last) if others else last
+
+
+def together(names: Sequence[str]) -> str:
+    """Return *names* as ``a, b and c``."""
+    *others, last = names
+    return Phrase("{others} and {last}", others=", ".join(others), last=last) if others else last

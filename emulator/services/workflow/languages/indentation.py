@@ -1,0 +1,95 @@
+"""Advice for what is indented wrongly: text that is no YAML, and fields that have got to the wrong level.
+
+What cannot be parsed is compared with the lines above; a field that is unknown where it stands, and known to what
+stands right above it, was meant to be inside.
+"""
+
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from emulator.kernel.phrases import Phrase, alternatives
+from emulator.wire.schema.kinds import Items, Kind, Shape, Tagged, bare
+from emulator.wire.yaml import Scalar, Table, UnreadableYaml
+
+_CAUSED_BY_INDENTATION: Final = (
+    Phrase("did not find expected key"),
+    Phrase("did not find expected '-' indicator"),
+    Phrase("mapping values are not allowed in this context"),
+    Phrase("block sequence entries are not allowed in this context"),
+    Phrase("could not find expected ':'"),
+)
+"""What libyaml says of lines whose level was not begun above."""
+
+OTHERS: Final = (
+    Phrase("did not find expected node content"),
+    Phrase("did not find expected ',' or ']'"),
+    Phrase("did not find expected ',' or '}'"),
+    Phrase("did not find expected <document start>"),
+    Phrase("did not find expected alphabetic or numeric character"),
+    Phrase("found character that cannot start any token"),
+    Phrase("found unexpected end of stream"),
+    Phrase("found unexpected document indicator"),
+    Phrase("found unknown escape character"),
+    Phrase("found undefined tag handle"),
+    Phrase("a tab cannot indent; use spaces"),
+    Phrase("control characters are not allowed"),
+)
+"""The other complaints that people meet."""
+
+
+def not_yaml(error: UnreadableYaml, text: str) -> Phrase:
+    """Return what is wrong with *text*, which is no YAML, with the levels that its line could have had."""
+    problem = Phrase(error.problem)
+    lines = text.split("\n")
+    if problem in _CAUSED_BY_INDENTATION and error.line <= len(lines):
+        levels = sorted(set(_levels(lines[: error.line - 1])))
+        here = _indent(lines[error.line - 1])
+        if levels and here not in levels:
+            said = "not YAML: {problem}; the line is indented by {here}, lines above it by {levels}"
+            above = alternatives([str(level) for level in levels])
+            return Phrase(said, problem=problem, here=here, levels=above)
+    return Phrase("not YAML: {problem}", problem=problem)
+
+
+def _levels(lines: list[str]) -> Iterator[int]:
+    """Yield the columns at which maps and lists were begun that the last of *lines* has not left."""
+    inside = None
+    for line in reversed(lines):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        level = _indent(line)
+        if inside is None or level < inside:
+            inside = level
+            yield level
+            while text.startswith("- "):
+                rest = text[2:].lstrip()
+                level += len(text) - len(rest)
+                text = rest
+                yield level
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
+
+
+def indentation(table: Table, key: Scalar, shape: Shape | None, known: Collection[str]) -> str:
+    """Return advice for the unknown *key* of a *table*, empty when what stands above has no such field either."""
+    keys = [each for each, _ in table.entries]
+    above = keys[keys.index(key) - 1] if keys.index(key) else None
+    if shape is None or above is None or above.text not in known:
+        return ""
+    field = next((each for each in shape if above.text in each.names.get("definition", (each.name,))), None)
+    if field is None or key.text not in _inside(field.kind):
+        return ""
+    return Phrase("indent it more if it belongs to {name!r} above", name=above.text)
+
+
+def _inside(kind: Kind) -> set[str]:
+    """Return the names of the fields of what a value of *kind* holds."""
+    kind = bare(kind)
+    if isinstance(kind, Items):
+        return _inside(kind.kind)
+    if isinstance(kind, Tagged):
+        return {name for shape in kind.shapes.values() for name in _inside(shape)}
+    return {each.name for each in kind} if isinstance(kind, Shape) else set()
