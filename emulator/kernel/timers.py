@@ -22,6 +22,9 @@ LONGEST_SLEEP_S = 2.0
 STEP_MS = 1000
 """Smaller corrections of the clock are not worth a notice."""
 
+AT_ONCE = 100
+"""So many timers run in one turn of the loop, so that others are served between those of one time."""
+
 LEAP_MS = 60_000
 """Smaller steps ahead are not worth a word: whatever has become due by them is late by less."""
 
@@ -91,11 +94,14 @@ class Timers:
         live = self._live.get(key)
         return None if live is None else live[1]
 
-    def run_due(self) -> int:
-        """Run every timer whose time has come and return how many ran; one that raises does not stop the others."""
+    def run_due(self, most: int | None = None) -> int:
+        """Run timers whose time has come, at most so many, and return how many ran.
+
+        One that raises does not stop the others.
+        """
         now = self._clock.now()
         ran = 0
-        while (time := self.next_at()) is not None and time <= now:
+        while ran != most and (time := self.next_at()) is not None and time <= now:
             key = heappop(self._heap)[2] if not self.turns.active else self._next_of(time)
             fn = self._live.pop(key)[2]
             ran += 1
@@ -178,7 +184,7 @@ class LoopTimers(Timers):
         if due is not None and due <= self._clock.now():
             if self._may_run is not None and not self._may_run(self._rearm):
                 return
-            self.run_due()
+            self.run_due(AT_ONCE)
         self._rearm()
 
     def _stepped_back(self, span_ms: int) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 from emulator.kernel.clock import SECOND, AdjustableClock, Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.instrumentation import Busy, Observed, Upcoming, Waiting, Watchers
-from emulator.kernel.timers import LoopTimers
+from emulator.kernel.timers import AT_ONCE, LoopTimers
 from emulator.lab.errors import LabError
 from emulator.storage.database import Database
 from emulator.wire.dates import iso_millis
@@ -221,7 +221,7 @@ class TimeControl:
                 return self.busy()
             if self._timers_are_due() and not self._standing_still:
                 await self._database.writable()
-                self._timers.run_due()
+                self._timers.run_due(AT_ONCE)
                 await asyncio.sleep(0)
             else:
                 await self._wait_for_change(left_s)
@@ -391,8 +391,11 @@ class TimeControl:
                     self._clock.freeze(due)
                     self._moved()
                 await self._database.writable()
-                ran += self._timers.run_due()
-                busy = await self.settle(STEP_SETTLE_S)
+                ran += self._timers.run_due(AT_ONCE)
+                if self._timers_are_due():
+                    await asyncio.sleep(0)
+                else:
+                    busy = await self.settle(STEP_SETTLE_S)
             self._clock.freeze(end)
         except asyncio.CancelledError:
             self._broken_off = (end, self._clock.now())

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.kernel.clock import Millis, SystemClock, VirtualClock
-from emulator.kernel.timers import LoopTimers, VirtualTimers, look_again_at
+from emulator.kernel.timers import AT_ONCE, LoopTimers, VirtualTimers, look_again_at
 
 
 @pytest.fixture
@@ -93,6 +93,25 @@ async def test_loop_timers_wake_the_loop():
     order = [await asyncio.wait_for(fired.get(), 5), await asyncio.wait_for(fired.get(), 5)]
     timers.close()
     assert order == ["past", "soon"]
+
+
+async def test_timers_of_one_time_run_some_in_each_turn_of_the_loop():
+    """Whatever else the loop has to do comes between them; none is left out."""
+    clock = VirtualClock()
+    timers = LoopTimers(clock, asyncio.get_running_loop())
+    ran = []
+    for number in range(3 * AT_ONCE + 7):
+        timers.call_at(clock.now(), number, lambda number=number: ran.append(number))
+
+    portions = []
+    while sum(portions) < 3 * AT_ONCE + 7:
+        before = len(ran)
+        await asyncio.sleep(0)
+        portions.append(len(ran) - before)
+    timers.close()
+
+    assert max(portions) == AT_ONCE
+    assert ran == list(range(3 * AT_ONCE + 7))
 
 
 @given(

@@ -80,6 +80,16 @@ _FUNCTIONS = Rows(
 )
 _VERSIONS = Rows(Version, "fc_versions", _OWNER, scope=SCOPE, config=_settings(ServiceConfig))
 _ALIASES = Rows(Alias, "fc_aliases", _OWNER, scope=SCOPE, weights=ANYTHING, route_policy=ANYTHING)
+_FROZEN = {
+    "version": "?1", "created_at": "?2", "modified_at": "?2", "revision": "1", "folder": "''", "base": "NULL",
+    "changed": "'{}'", "triggers": "'[]'",
+}  # fmt: skip
+"""What a function in a version has in place of what it has itself: ``?1`` is the version, ``?2`` when it was made."""
+
+_FREEZE = (
+    f"INSERT OR REPLACE INTO fc_functions (account, region, {_FUNCTIONS.text}) SELECT account, region, "  # noqa: S608 - constants
+    f"{', '.join(_FROZEN.get(name, name) for name in _FUNCTIONS.names)} FROM fc_functions"
+)
 _MINE = "account = ? AND region = ?"
 _IN_SERVICE = f"{_MINE} AND service = ? AND version = ?"
 _ATTACHED = "account = ? AND region = ? AND kind = ? AND service = ? AND function = ? AND qualifier = ?"
@@ -132,6 +142,12 @@ class CatalogStore(CountingStore):
     def put_function(self, tenant: Tenant, function: Function) -> None:
         """Write a function, new or not."""
         self._put(_FUNCTIONS, function, *tenant)
+
+    def freeze(self, tenant: Tenant, scope: Scope, number: int, now: Millis) -> None:
+        """Copy the functions of *scope*, as they are, into its version *number*; nothing of a folder goes along."""
+        where = _IN_SERVICE.replace("version = ?", "version = 0") + (" AND name = ?" if scope.function else "")
+        names = (scope.service, scope.function) if scope.function else (scope.service,)
+        self._write(f"{_FREEZE} WHERE {where}", (number, now, *tenant, *names))
 
     def delete_function(self, tenant: Tenant, service: str, name: str, version: int = 0) -> None:
         """Remove a function of one version; the head takes its tags with it."""

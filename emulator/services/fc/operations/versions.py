@@ -3,12 +3,14 @@
 Source: API reference and models of the three versions.
 """
 
+import asyncio
 from contextlib import AsyncExitStack
 from typing import Any
 
 from emulator.http.message import Response
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
+from emulator.kernel.paging import cut
 from emulator.services.fc import codec
 from emulator.services.fc.catalog import alias_fields, fields, rendering
 from emulator.services.fc.codec import V2016, V2021, V2023, WITH_SERVICES
@@ -20,6 +22,7 @@ from emulator.services.fc.model import (
     Function,
     Scope,
     Service,
+    Slice,
     Version,
     check_if_match,
     content_of,
@@ -43,25 +46,32 @@ async def publish_version(fc: FunctionCompute, call: OperationRequest) -> Respon
     """
     description = str(codec.BODY.read(_DESCRIPTION, codec.json_body(call)).get("description", ""))
     tenant, scope = call.tenant, codec.owner_of(call)
-    owner, heads = _publishable(fc, tenant, scope)
+    before = fc.store.generation
+    owner, heads = await _publishable(fc, tenant, scope)
     check_if_match(codec.if_match(call), owner.etag)
     config = owner.config if isinstance(owner, Service) else None
     tags = fc.store.tags(tenant, f"services/{scope.service}") if scope.service else {}
-    content = content_of(config, heads, tags)
+    if len(heads) > _AT_ONCE:
+        content = await asyncio.to_thread(content_of, config, heads, tags)
+    else:
+        content = content_of(config, heads, tags)
     newest = fc.store.versions(tenant, scope, limit=1)[:1]
     if newest and newest[0].content == content:
         raise FcError("VersionPublishError", owner=f"{scope}")
     async with AsyncExitStack() as held:
-        frozen = [await _frozen(fc, head, held) for head in heads]
-        if _publishable(fc, tenant, scope) != (owner, heads):
-            raise FcError("ConcurrentUpdateError")
+        packed = [await _packed(fc, head, held) for head in heads if head.code is not None and head.code.folder]
+        while before != fc.store.generation:
+            before = fc.store.generation
+            if await _publishable(fc, tenant, scope) != (owner, heads):
+                raise FcError("ConcurrentUpdateError")
         number = max([owner.last_version, *(version.number for version in newest)]) + 1
         version = Version(
             scope=scope, number=number, description=description, config=config, content=content, created_at=call.now,
             modified_at=call.now,
         )  # fmt: skip
         fc.store.put_version(tenant, version)
-        for function in frozen:
+        fc.store.freeze(tenant, scope, number, call.now)
+        for function in packed:
             fc.store.put_function(tenant, replace(function, version=number, created_at=call.now, modified_at=call.now))
         # the number is never given out again; the owner's ETag stays, because it has not changed
         if isinstance(owner, Service):
@@ -71,15 +81,13 @@ async def publish_version(fc: FunctionCompute, call: OperationRequest) -> Respon
     return codec.json_answer(rendering.render_version(version))
 
 
-async def _frozen(fc: FunctionCompute, head: Function, held: AsyncExitStack) -> Function:
-    """Return a function with what a version keeps of it; code that is used in place is stored while *held* lasts."""
-    code = head.code
-    if code is not None and code.folder:
-        package = await fc.packages.packed(head)
-        content = fc.codes.package(package.digest)
-        if content is None:
-            raise FcError("ConcurrentUpdateError")
-        code = await held.enter_async_context(fc.codes.adding(lambda: content))
+async def _packed(fc: FunctionCompute, head: Function, held: AsyncExitStack) -> Function:
+    """Return a function with what a version keeps of it; its code, used in place, is stored while *held* lasts."""
+    package = await fc.packages.packed(head)
+    content = fc.codes.package(package.digest)
+    if content is None:
+        raise FcError("ConcurrentUpdateError")
+    code = await held.enter_async_context(fc.codes.adding(lambda: content))
     return replace(head, code=code, revision=1, folder="", base=None, changed={}, triggers=())
 
 
@@ -96,10 +104,28 @@ def _owner(fc: FunctionCompute, tenant: Tenant, scope: Scope) -> Service | Funct
     return function
 
 
-def _publishable(fc: FunctionCompute, tenant: Tenant, scope: Scope) -> tuple[Service | Function, list[Function]]:
-    """Return the owner of versions, and the functions that the next one freezes."""
+_AT_ONCE = 200
+"""Functions of a service that are read in one turn of the loop."""
+
+
+async def _publishable(fc: FunctionCompute, tenant: Tenant, scope: Scope) -> tuple[Service | Function, list[Function]]:
+    """Return the owner of versions, and the functions that the next one freezes.
+
+    Raises: ServiceNotFound, FunctionNotFound.
+    """
     owner = _owner(fc, tenant, scope)
-    return owner, [owner] if isinstance(owner, Function) else fc.store.functions(tenant, scope.service, 0)
+    if isinstance(owner, Function):
+        return owner, [owner]
+    heads: list[Function] = []
+    start: str | None = ""
+    while start is not None:
+        rows = fc.store.functions(tenant, scope.service, 0, Slice(limit=_AT_ONCE, start=start))
+        part = cut(rows, _AT_ONCE, lambda function: function.name)
+        heads += part.items
+        start = part.next_marker
+        if start is not None:
+            await asyncio.sleep(0)
+    return owner, heads
 
 
 @operation("ListServiceVersions", "GET /services/{service}/versions", api=WITH_SERVICES)

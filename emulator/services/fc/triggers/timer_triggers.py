@@ -26,6 +26,9 @@ from emulator.services.fc.triggers.triggers import TriggerWatcher
 
 _log = logging.getLogger(__name__)
 
+_AT_ONCE = 20
+"""Triggers whose next times are counted in one turn of the loop; a cron expression takes up to a millisecond."""
+
 
 class TimerTriggers(TriggerWatcher):
     """Keeps timers in step with the timer triggers and fires them.
@@ -84,8 +87,14 @@ class TimerTriggers(TriggerWatcher):
 
     def _clock_set_back(self, before: Millis) -> None:
         """Count anew from the present, or intervals would rest until the old time has come again."""
-        for key, trigger in list(self._armed.items()):
-            self.changed(key[1], trigger)
+        self._tasks.spawn(self._count_anew(list(self._armed.items())), "after a step of the clock")
+
+    async def _count_anew(self, armed: list[tuple[TriggerKey, Trigger]]) -> None:
+        for number, (key, trigger) in enumerate(armed, 1):
+            if self._armed.get(key) is trigger:
+                self.changed(key[1], trigger)
+            if number % _AT_ONCE == 0:
+                await asyncio.sleep(0)
 
     def _arm(self, tenant: Tenant, trigger: Trigger, after: Millis) -> None:
         schedule = parse_schedule(str(trigger.config["cronExpression"]), LENIENT)

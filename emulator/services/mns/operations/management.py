@@ -6,12 +6,11 @@ Source: API reference of version 2022-01-19, one page per operation; alibabaclou
 tags are in no published SDK; their source is terraform-provider-alicloud, SetResourceTags of its service for MNS.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from emulator.kernel.identity import Tenant
-from emulator.kernel.paging import Page
 from emulator.services.mns.errors import MnsError
 from emulator.services.mns.management.codec import (
     PARAMETERS,
@@ -31,6 +30,7 @@ from emulator.services.mns.management.codec import (
     topic_object,
 )
 from emulator.services.mns.queues.model import QUEUE, Change
+from emulator.services.mns.queues.store import Wanted
 from emulator.services.mns.service import MessageService
 from emulator.services.mns.topics.model import (
     SUBSCRIPTION,
@@ -47,8 +47,6 @@ from emulator.services.mns.topics.model import (
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
 from emulator.wire.rpc import InvalidParameter, MissingParameter, Reply
-
-T = TypeVar("T")
 
 
 @operation("CreateQueue")
@@ -102,25 +100,13 @@ def list_queues(service: MessageService, call: OperationRequest) -> Reply:
     """
     parameters = call.parameters
     number, size = read_page(parameters)
-    fifo, tags = read_fifo(parameters, "QueueType"), set(read_tags(parameters))
-    shown = partial(queue_object, listed=True)
-    if fifo is None and not tags:
-        part = service.queues.numbered(call.tenant, parameters.get("QueueName", ""), (number - 1) * size, size)
-        return success(page_of(*part, number, size, shown))
-    queues = [
-        view
-        for view in _all(service.queues.page, call.tenant, parameters.get("QueueName", ""))
-        if fifo in {None, view.queue.settings.fifo} and tags <= set(view.queue.settings.tags)
-    ]
-    return success(page(queues, number, size, shown))
+    part = service.queues.numbered(call.tenant, _wanted(parameters, "Queue"), (number - 1) * size, size)
+    return success(page_of(*part, number, size, partial(queue_object, listed=True)))
 
 
-def _all(pages: Callable[..., Page[T]], tenant: Tenant, prefix: str) -> Iterator[T]:
-    start: str | None = ""
-    while start is not None:
-        part = pages(tenant, prefix=prefix, start=start)
-        yield from part.items
-        start = part.next_marker
+def _wanted(parameters: Parameters, kind: str) -> Wanted:
+    fifo, tags = read_fifo(parameters, f"{kind}Type"), frozenset(read_tags(parameters))
+    return Wanted(parameters.get(f"{kind}Name", ""), fifo, tags)
 
 
 def _with_tags(change: Change, parameters: Parameters) -> Change:
@@ -181,18 +167,8 @@ def list_topics(service: MessageService, call: OperationRequest) -> Reply:
     """
     parameters = call.parameters
     number, size = read_page(parameters)
-    fifo, tags = read_fifo(parameters, "TopicType"), set(read_tags(parameters))
-    prefix = parameters.get("TopicName", "")
-    if fifo is None and not tags:
-        found = service.topics.numbered(call.tenant, prefix, (number - 1) * size, size)
-        part = page_of(*found, number, size, topic_object)
-    else:
-        topics = [
-            view
-            for view in _all(service.topics.page, call.tenant, prefix)
-            if fifo in {None, view.topic.settings.fifo} and tags <= set(view.topic.settings.tags)
-        ]
-        part = page(topics, number, size, topic_object)
+    found = service.topics.numbered(call.tenant, _wanted(parameters, "Topic"), (number - 1) * size, size)
+    part = page_of(*found, number, size, topic_object)
     return success({name: part[name] for name in ("PageData", "PageNum", "PageSize", "Total")})
 
 

@@ -21,7 +21,7 @@ from emulator.services.mns.queues.model import (
     settled,
 )
 from emulator.services.mns.queues.retention import Retention
-from emulator.services.mns.queues.store import QueueStore
+from emulator.services.mns.queues.store import QueueStore, Wanted
 from emulator.services.mns.queues.visibility import expiry_bound
 from emulator.services.mns.queues.waiters import LongPolls
 
@@ -65,20 +65,20 @@ class Queues:
         part = self.names(tenant, prefix=prefix, start=start, limit=limit)
         return Page([self._view(live, now) for live in self._registry.find_all(tenant, part.items)], part.next_marker)
 
-    def numbered(self, tenant: Tenant, prefix: str, skipped: int, limit: int) -> tuple[list[QueueView], int]:
-        """Return up to *limit* queues whose names start with *prefix* after the first *skipped*, and how many do."""
+    def numbered(self, tenant: Tenant, wanted: Wanted, skipped: int, limit: int) -> tuple[list[QueueView], int]:
+        """Return up to *limit* queues that are *wanted*, by name after the first *skipped*, and how many there are."""
         now = self._clock.now()
-        names = self._store.names(tenant, prefix=prefix, start="", limit=limit, skipped=skipped)
+        names = self._store.names(tenant, wanted, start="", limit=limit, skipped=skipped)
         views = [self._view(live, now) for live in self._registry.find_all(tenant, names)]
-        return views, self._store.count(tenant, prefix)
+        return views, self._store.count(tenant, wanted)
 
     def names(self, tenant: Tenant, *, prefix: str = "", start: str = "", limit: int | None = None) -> Page[str]:
         """Return names as `page` does queues, without their counters.
 
         Raises: InvalidArgument for a limit outside 1..1000.
         """
-        wanted = page_size(limit)
-        return cut(self._store.names(tenant, prefix=prefix, start=start, limit=wanted + 1), wanted, str)
+        size = page_size(limit)
+        return cut(self._store.names(tenant, Wanted(prefix), start=start, limit=size + 1), size, str)
 
     def create(self, tenant: Tenant, name: str, change: Change) -> bool:
         """Create a queue; return whether it is new (False: it existed with the same attributes).

@@ -153,10 +153,10 @@ class QueueRegistry:
         return None if queue is None else self.keep(queue)
 
     def find_all(self, tenant: Tenant, names: Sequence[str]) -> Iterator[LiveQueue]:
-        """Yield queues that exist, whose *names* follow one another; those that are not in use are read at once."""
+        """Yield queues that exist; those that are not in use are read at once."""
         unknown = [name for name in names if (tenant, name) not in self._by_name]
         if len(unknown) > 1:
-            for queue, has_messages in self._store.queues(tenant, unknown[0], unknown[-1]):
+            for queue, has_messages in self._store.queues(tenant, unknown):
                 if queue.queue_id not in self._by_id:
                     self.keep(queue, has_messages=has_messages)
         return (self.find(tenant, name) for name in names)

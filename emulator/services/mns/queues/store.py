@@ -1,5 +1,6 @@
 """All SQL of accounts, queues and messages: `QueueStore`."""
 
+import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
@@ -73,17 +74,41 @@ def one_named(database: Database, select: str, tenant: Tenant, name: str) -> tup
     return row
 
 
+class Wanted(NamedTuple):
+    """Which queues or topics: those whose names start with ``prefix``, of the type asked for, with all the ``tags``."""
+
+    prefix: str = ""
+    fifo: bool | None = None
+    tags: frozenset[tuple[str, str]] = frozenset()
+
+    def where(self, tenant: Tenant, start: str = "") -> tuple[str, list[Any]]:
+        """Return the condition of a tenant's rows from the name *start* on, and its values."""
+        sql = "account = ? AND region = ? AND name >= ? AND name < ?"
+        values: list[Any] = [*tenant, max(self.prefix, start), self.prefix + ABOVE_ALL_NAMES]
+        if self.fifo is not None:
+            sql += " AND fifo = ?"
+            values.append(self.fifo)
+        for tag in self.tags:
+            sql += _TAGGED
+            values += tag
+        return sql, values
+
+
+_TAGGED = (
+    " AND EXISTS (SELECT 1 FROM json_each(tags)"
+    " WHERE json_extract(value, '$[0]') = ? AND json_extract(value, '$[1]') = ?)"
+)
+
+
 def all_named(
-    database: Database, select: str, tenant: Tenant, prefix: str, start: str, limit: int, skipped: int = 0
+    database: Database, select: str, tenant: Tenant, wanted: Wanted, start: str, limit: int, skipped: int = 0
 ) -> Iterable[Any]:
-    """Return at most *limit* rows whose name starts with *prefix*, from the name *start* on, ordered by name.
+    """Return at most *limit* rows that are *wanted*, from the name *start* on, ordered by name.
 
     The first *skipped* of them are left out.
     """
-    return database.read(
-        f"{select} WHERE account = ? AND region = ? AND name >= ? AND name < ? ORDER BY name LIMIT ? OFFSET ?",
-        (tenant.account, tenant.region, max(prefix, start), prefix + ABOVE_ALL_NAMES, limit, skipped),
-    )
+    where, values = wanted.where(tenant, start)
+    return database.read(f"{select} WHERE {where} ORDER BY name LIMIT ? OFFSET ?", (*values, limit, skipped))
 
 
 def names_with(
@@ -95,12 +120,10 @@ def names_with(
     return [name for (name,) in rows]
 
 
-def count_named(
-    database: Database, table: Literal["mns_queues", "mns_topics"], tenant: Tenant, prefix: str = ""
-) -> int:
-    """Return how many rows of a table a tenant has whose name starts with *prefix*."""
-    sql = f"SELECT count(*) FROM {table} WHERE account = ? AND region = ? AND name >= ? AND name < ?"  # noqa: S608 - one of two constants
-    return int(database.read(sql, (*tenant, prefix, prefix + ABOVE_ALL_NAMES)).fetchone()[0])
+def count_named(database: Database, table: Literal["mns_queues", "mns_topics"], tenant: Tenant, wanted: Wanted) -> int:
+    """Return how many rows of a table a tenant has that are *wanted*."""
+    where, values = wanted.where(tenant)
+    return int(database.read(f"SELECT count(*) FROM {table} WHERE {where}", values).fetchone()[0])  # noqa: S608 - constants
 
 
 _ADD_QUEUE = insertion("mns_queues", _SETTINGS, "account", "region", "name", "created_at", "modified_at")
@@ -172,21 +195,22 @@ class QueueStore:
         row = self._database.read(f"{_QUEUE} WHERE id = ?", (queue_id,)).fetchone()
         return _queue(row) if row else None
 
-    def queues(self, tenant: Tenant, first: str, last: str) -> Iterator[tuple[Queue, bool]]:
-        """Yield the queues from one name up to another, each with whether it has messages."""
+    def queues(self, tenant: Tenant, names: Sequence[str]) -> Iterator[tuple[Queue, bool]]:
+        """Yield the queues with *names*, each with whether it has messages."""
         rows = self._database.read(
-            f"{_FILLED} WHERE account = ? AND region = ? AND name BETWEEN ? AND ?", (*tenant, first, last)
+            f"{_FILLED} WHERE account = ? AND region = ? AND name IN (SELECT value FROM json_each(?))",  # noqa: S608 - a constant
+            (*tenant, json.dumps(names)),
         )
         return ((_queue(row[:-1]), bool(row[-1])) for row in rows.fetchall())
 
-    def names(self, tenant: Tenant, *, prefix: str, start: str, limit: int, skipped: int = 0) -> list[str]:
-        """Return at most *limit* names that start with *prefix*, from *start* on, in order, without the first ones."""
-        rows = all_named(self._database, "SELECT name FROM mns_queues", tenant, prefix, start, limit, skipped)
+    def names(self, tenant: Tenant, wanted: Wanted, *, start: str, limit: int, skipped: int = 0) -> list[str]:
+        """Return at most *limit* names of *wanted* queues, from *start* on, in order, without the first *skipped*."""
+        rows = all_named(self._database, "SELECT name FROM mns_queues", tenant, wanted, start, limit, skipped)
         return [name for (name,) in rows]
 
-    def count(self, tenant: Tenant, prefix: str = "") -> int:
-        """Return how many queues a tenant has whose names start with *prefix*."""
-        return count_named(self._database, "mns_queues", tenant, prefix)
+    def count(self, tenant: Tenant, wanted: Wanted) -> int:
+        """Return how many queues a tenant has that are *wanted*."""
+        return count_named(self._database, "mns_queues", tenant, wanted)
 
     def all_queues(self) -> list[Queue]:
         """Return every queue of every tenant."""

@@ -33,6 +33,7 @@ from emulator.services.mns.queues.model import (
     page_size,
     same_settings,
 )
+from emulator.services.mns.queues.store import Wanted
 from emulator.services.mns.topics.model import (
     SUBSCRIPTION,
     TOPIC,
@@ -179,15 +180,15 @@ class Topics:
 
         Raises: InvalidArgument for a limit outside 1..1000. Source: order and refusal assumed, as for queues.
         """
-        wanted = page_size(limit)
-        rows = self._store.topics(tenant, prefix=prefix, start=start, limit=wanted + 1)
-        part = cut(rows, wanted, lambda topic: topic.name)
+        size = page_size(limit)
+        rows = self._store.topics(tenant, Wanted(prefix), start=start, limit=size + 1)
+        part = cut(rows, size, lambda topic: topic.name)
         return Page(self._views(part.items), part.next_marker)
 
-    def numbered(self, tenant: Tenant, prefix: str, skipped: int, limit: int) -> tuple[list[TopicView], int]:
-        """Return up to *limit* topics whose names start with *prefix* after the first *skipped*, and how many do."""
-        rows = self._store.topics(tenant, prefix=prefix, start="", limit=limit, skipped=skipped)
-        return self._views(rows), self._store.count(tenant, prefix)
+    def numbered(self, tenant: Tenant, wanted: Wanted, skipped: int, limit: int) -> tuple[list[TopicView], int]:
+        """Return up to *limit* topics that are *wanted*, by name after the first *skipped*, and how many there are."""
+        rows = self._store.topics(tenant, wanted, start="", limit=limit, skipped=skipped)
+        return self._views(rows), self._store.count(tenant, wanted)
 
     def create(self, tenant: Tenant, name: str, change: Change) -> bool:
         """Create a topic; return whether it is new (False: it existed with the same attributes).

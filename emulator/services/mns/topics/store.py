@@ -9,6 +9,7 @@ from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.mns.queues.message import restored, stored
 from emulator.services.mns.queues.store import (
     ABOVE_ALL_NAMES,
+    Wanted,
     all_named,
     change,
     count_named,
@@ -92,16 +93,13 @@ class TopicStore:
         """Return up to *limit* names of topics in which *containing*, in small letters, stands."""
         return names_with(self._database, "mns_topics", tenant, containing, limit)
 
-    def count(self, tenant: Tenant, prefix: str = "") -> int:
-        """Return how many topics a tenant has whose names start with *prefix*."""
-        return count_named(self._database, "mns_topics", tenant, prefix)
+    def count(self, tenant: Tenant, wanted: Wanted) -> int:
+        """Return how many topics a tenant has that are *wanted*."""
+        return count_named(self._database, "mns_topics", tenant, wanted)
 
-    def topics(self, tenant: Tenant, *, prefix: str, start: str, limit: int, skipped: int = 0) -> list[Topic]:
-        """Return at most *limit* topics whose name starts with *prefix*, from the name *start* on, ordered by name.
-
-        The first *skipped* of them are left out.
-        """
-        return [_topic(row) for row in all_named(self._database, _TOPIC, tenant, prefix, start, limit, skipped)]
+    def topics(self, tenant: Tenant, wanted: Wanted, *, start: str, limit: int, skipped: int = 0) -> list[Topic]:
+        """Return at most *limit* *wanted* topics, from the name *start* on, in order, without the first *skipped*."""
+        return [_topic(row) for row in all_named(self._database, _TOPIC, tenant, wanted, start, limit, skipped)]
 
     def add_topic(self, tenant: Tenant, name: str, settings: TopicSettings, now: Millis) -> Topic:
         """Store a new topic."""

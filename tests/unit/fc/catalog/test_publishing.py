@@ -2,7 +2,10 @@
 
 import pytest
 
+from emulator.kernel.frozen import replace
 from emulator.services.fc.catalog import store
+from emulator.services.fc.catalog.store import CatalogStore
+from emulator.services.fc.operations import versions
 
 CALL = "/services/shop{}/functions/order/invocations"
 
@@ -262,3 +265,56 @@ async def test_a_version_is_deleted_without_reading_the_aliases_of_others(site, 
 
     assert (kept.code, gone.status) == ("VersionInUse", 204)
     assert [alias.name for alias in read] == ["weighed"]
+
+
+async def test_a_service_is_published_by_one_statement_however_many_functions_it_has(site, pack, monkeypatch):
+    """They are read some in each turn of the loop, and the version has all of them."""
+    monkeypatch.setattr(versions, "_AT_ONCE", 3)
+    for number in range(10):
+        await site.make_function("shop", f"order{number}", code=pack(index__py="one"))
+    read, written = [], []
+    functions, write = CatalogStore.functions, CatalogStore._write
+    monkeypatch.setattr(
+        CatalogStore, "functions", lambda *given: (rows := functions(*given), read.append(len(rows)))[0]
+    )
+    monkeypatch.setattr(CatalogStore, "_write", lambda *given: (written.append(given[1]), write(*given))[1])
+
+    answer = await site.v1("POST", "/services/shop/versions", {})
+    await site.v1("PUT", "/services/shop/functions/order7", {"description": "later"})
+    frozen = await site.v1("GET", "/services/shop.1/functions")
+
+    assert answer.body["versionId"] == "1"
+    assert max(read[:4]) == 4
+    assert sum("INTO fc_functions" in sql for sql in written) == 1 + 1
+    assert [row["functionName"] for row in frozen.body["functions"]] == [f"order{number}" for number in range(10)]
+    assert {row["description"] for row in frozen.body["functions"]} == {""}
+    row = site.fc.store.function(site.tenant, "shop", "order7", 1)
+    head = site.fc.store.function(site.tenant, "shop", "order7")
+    assert (row.revision, row.folder, row.base, row.changed, row.triggers) == (1, "", None, {}, ())
+    assert (row.id, row.code, row.problem) == (head.id, head.code, head.problem)
+
+
+async def test_a_function_that_changes_while_others_are_read_ends_the_publishing(site, pack, monkeypatch):
+    """What is published is of one moment; a change of another service does not matter."""
+    monkeypatch.setattr(versions, "_AT_ONCE", 2)
+    for name in ("shop", "other"):
+        for number in range(5):
+            await site.make_function(name, f"order{number}", code=pack(index__py="one"))
+    functions, meanwhile = CatalogStore.functions, []
+
+    def noticed(store, tenant, service, *rest):
+        rows = functions(store, tenant, service, *rest)
+        if meanwhile:
+            changed = meanwhile.pop()
+            store.put_function(tenant, replace(store.function(tenant, changed, "order0"), problem="new"))
+        return rows
+
+    monkeypatch.setattr(CatalogStore, "functions", noticed)
+
+    meanwhile.append("shop")
+    refused = await site.v1("POST", "/services/shop/versions", {})
+    meanwhile.append("other")
+    passed = await site.v1("POST", "/services/shop/versions", {})
+
+    assert (refused.status, refused.code) == (409, "ConcurrentUpdateError")
+    assert (passed.status, passed.body["versionId"]) == (200, "1")

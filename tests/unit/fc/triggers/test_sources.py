@@ -1,5 +1,6 @@
 """Timers, objects, topics, host names and firing by hand, with a clock that jumps."""
 
+import asyncio
 import json
 from base64 import b64decode
 
@@ -10,6 +11,7 @@ from emulator.services.fc.errors import FcError
 from emulator.services.fc.ports import TopicMissing
 from emulator.services.fc.triggers import store
 from emulator.services.fc.triggers.events import ObjectChange
+from emulator.services.fc.triggers.timer_triggers import _AT_ONCE
 from emulator.wire.dates import iso_seconds
 from tests.waiting import until
 
@@ -95,11 +97,35 @@ async def test_clock_that_is_set_back_does_not_silence_an_interval(site):
     before = site.clock.now()
     site.clock._now -= 86_400_000
     site.fc.sources.timer_triggers._clock_set_back(before)
+    await asyncio.sleep(0)
 
     await site.after(61_000)
     await settle(site, 1)
 
     assert len(site.instances.invocations) == 1
+
+
+async def test_times_are_counted_anew_some_in_each_turn_of_the_loop(site, monkeypatch):
+    """When the clock is set back; a trigger that is removed meanwhile stays removed."""
+    await site.make_function()
+    number = 3 * _AT_ONCE
+    for each in range(number):
+        await make(site, "timer", {"cronExpression": "@every 1m"}, f"t{each:02}")
+    timers, counted = site.fc.sources.timer_triggers, []
+    arm = timers._arm
+    monkeypatch.setattr(timers, "_arm", lambda *given: (counted.append(given[1].name), arm(*given))[1])
+
+    timers._clock_set_back(site.clock.now())
+    portions = []
+    while not portions or portions[-1]:
+        before = len(counted)
+        await asyncio.sleep(0)
+        portions.append(len(counted) - before)
+        if len(portions) == 1:
+            timers.removed(site.tenant, next(each for each, _ in timers.upcoming() if each.name == f"t{number - 1}"))
+
+    assert max(portions) == _AT_ONCE
+    assert counted == [f"t{each:02}" for each in range(number - 1)]
 
 
 async def test_objects_fire_the_triggers_that_match(site):

@@ -433,3 +433,29 @@ async def test_a_page_of_queues_or_topics_reads_what_is_on_it(new_site, monkeypa
     assert (queues["Total"], queues["Pages"], topics["Total"]) == (total, -(-total // 10), total)
     assert len(viewed) == 2 * len(names)
     assert sum("mns_publications" in sql for sql in asked) == 1
+
+
+@pytest.mark.parametrize("kind", ["Queue", "Topic"])
+async def test_a_list_by_type_and_tags_views_what_is_on_its_page(new_site, monkeypatch, kind):
+    """However many queues or topics there are: what is not asked for is left out by the database."""
+    async with new_site() as site:
+        for number in range(60):
+            site.act(
+                f"Create{kind}", **{f"{kind}Name": f"n{number:02}", f"{kind}Type": "fifo" if number % 2 else "normal"},
+                **({"Tag.1.Key": "team", "Tag.1.Value": "tee \u8336"} if number % 3 == 0 else {}),
+            )  # fmt: skip
+        viewed = []
+        resources = site.service.queues if kind == "Queue" else site.service.topics
+        view = resources._view
+        monkeypatch.setattr(resources, "_view", lambda *given: (viewed.append(given[0]), view(*given))[1])
+
+        fifo = body(site.act(f"List{kind}", **{f"{kind}Name": "n", f"{kind}Type": "fifo", "PageNum": "2"}))["Data"]
+        tag = {"Tag.1.Key": "team", "Tag.1.Value": "tee \u8336"}
+        tagged = body(site.act(f"List{kind}", **{f"{kind}Type": "normal"}, **tag))["Data"]
+        other = body(site.act(f"List{kind}", **tag | {"Tag.1.Value": "tee"}))["Data"]
+
+    name = f"{kind}Name"
+    assert [each[name] for each in fifo["PageData"]] == [f"n{number}" for number in range(21, 41, 2)]
+    assert [each[name] for each in tagged["PageData"]] == [f"n{number:02}" for number in range(0, 60, 6)]
+    assert (fifo["Total"], tagged["Total"], other["Total"], other["PageData"]) == (30, 10, 0, [])
+    assert len(viewed) == 20
