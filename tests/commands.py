@@ -24,6 +24,7 @@ import traceback
 from pathlib import Path
 
 from emulator.kernel.system import own_command
+from tests import ready_certificates
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMAND = [sys.executable, "-m", "emulator"]
@@ -51,6 +52,7 @@ class Forking:
     def Popen(self, command, **given):
         """Start *command*, which a process of its own runs where it is not the program."""
         if command[: len(self.OWN)] == self.OWN and _can_fork(given["env"]):
+            ready_certificates.give(Path(command[command.index("--state") + 1]))
             return popen(command[len(self.OWN) :], **given)
         return subprocess.Popen(command, **given)
 

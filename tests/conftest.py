@@ -15,7 +15,7 @@ import pytest
 from hypothesis import settings
 
 from emulator.testing import process
-from tests import commands
+from tests import commands, ready_certificates
 from tests.waiting import eventually
 
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=100)
@@ -104,6 +104,8 @@ class RunningEmulator:
         environment |= self.environment
         endpoint_file = self.state / "endpoint.json"
         endpoint_file.unlink(missing_ok=True)
+        if self.process is None:
+            ready_certificates.give(self.state)
         self.log = (self.folder / "server.log").open("ab")
         streams = {"stdin": subprocess.DEVNULL, "stdout": self.log, "stderr": self.log}
         if self.before_exec is None and "LOCALYUN_CONFORMANCE" not in os.environ:

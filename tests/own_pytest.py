@@ -1,6 +1,7 @@
 """A pytest of its own, as a user's project has it: in its folder, without the settings of the run that starts it."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -21,3 +22,11 @@ def run_pytest(folder: Path, *options: object, timeout: float | None = None) -> 
         [sys.executable, "-m", "pytest", *without, *options],
         cwd=folder, env=environment(), capture_output=True, text=True, timeout=timeout, check=False,
     )  # fmt: skip
+
+
+def outcomes(printed: str) -> dict[str, int]:
+    """Return how many tests had which outcome, by the closing line, whose warnings are no outcome."""
+    closing = printed.rstrip().rpartition("\n")[2]
+    counted = re.findall(r"(\d+) (failed|passed|skipped|deselected|xfailed|xpassed|errors?)\b", closing)
+    assert counted, printed
+    return {name: int(number) for number, name in counted}

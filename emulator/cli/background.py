@@ -160,7 +160,6 @@ def launch(settings: Settings) -> Client:
 
     Raises: CommandFailed.
     """
-    settings = _with_ports(settings)
     state = settings.config.state
     path = state / "logs" / LOG_NAME
     try:
@@ -192,13 +191,6 @@ def launch(settings: Settings) -> Client:
         raise failed
     process.returncode = 0  # it goes on without us, so it is right that its end is not waited for
     return connect(settings, environ={})  # the one just started, wherever LOCALYUN_ENDPOINT points
-
-
-def _with_ports(settings: Settings) -> Settings:
-    """Return *settings* with ports chosen here, as the server is given them as flags."""
-    config = endpoint.with_ports(settings.config)
-    ports = {name: getattr(config, name) for name in ("port", "https_port")}
-    return with_flags(settings, {name: port for name, port in ports.items() if port != getattr(settings.config, name)})
 
 
 def with_flags(settings: Settings, values: Mapping[str, object]) -> Settings:

@@ -195,18 +195,22 @@ def is_taken(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def with_ports(config: Config) -> Config:
-    """Return *config* with free ports in place of ``auto``: the usual ones, else the next pair that is free.
+def with_ports(config: Config) -> Iterator[Config]:
+    """Yield *config* with free ports in place of ``auto``: the usual ones, then the next pairs that are free.
 
-    Raises: CommandFailed when no port nearby is free.
+    Another program may take a port before the caller does, who goes on with the next pair then. Without ``auto`` there
+    is nothing to choose, and *config* alone is yielded.
+
+    Raises: CommandFailed after the last pair, when no port nearby is free.
     """
     moves = {"port": config.port == AUTO_PORT, "https_port": config.https_port == AUTO_PORT}
     if not any(moves.values()):
-        return config
+        yield config
+        return
     for step in range(_PORTS_TRIED):
         ports = {"port": DEFAULT_PORT + 2 * step, "https_port": DEFAULT_HTTPS_PORT + 2 * step}
         chosen = {name: port for name, port in ports.items() if moves[name]}
         kept = {getattr(config, name) for name in ports if not moves[name]}
         if not kept & set(chosen.values()) and not any(is_taken(port) for port in chosen.values()):
-            return replace(config, **chosen)  # type: ignore[arg-type]  # by name
+            yield replace(config, **chosen)  # type: ignore[arg-type]  # by name
     raise CommandFailed(_("no free port found from {first} upwards; choose one with --port", first=DEFAULT_PORT))

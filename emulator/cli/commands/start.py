@@ -52,7 +52,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
         from emulator.cli import background  # pays for subprocess, which a foreground start does not need
 
         return background.start(settings, as_json=wants_json(arguments))
-    config = endpoint.with_ports(settings.config)
+    config = settings.config
     try:
         stream = stream_for(config.log_file)
     except OSError as error:
@@ -74,14 +74,9 @@ def run(arguments: Namespace, settings: Settings) -> int:
 
 
 async def _serve(config: Config, *, as_json: bool) -> None:
-    emulator = Emulator(config)
-    loop = asyncio.get_running_loop()
-    loop.set_exception_handler(LoopErrors(SystemClock()))
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with contextlib.suppress(NotImplementedError):  # Windows: Ctrl-C interrupts asyncio.run instead
-            loop.add_signal_handler(number, emulator.stopped.set)
+    asyncio.get_running_loop().set_exception_handler(LoopErrors(SystemClock()))
     with collection_put_off():
-        await emulator.start()
+        emulator = await started(config)
     try:
         # In a thread, because it waits for the disk: calls that have waited for the services come first.
         await asyncio.to_thread(_announce, config, emulator.keys, await emulator.status(), as_json)
@@ -90,6 +85,27 @@ async def _serve(config: Config, *, as_json: bool) -> None:
         endpoint.remove(config.state)
         endpoint.unregister()
         await emulator.stop()
+
+
+async def started(config: Config) -> Emulator:
+    """Return an emulator that listens; on the next pair where an ``auto`` port was taken since it was found free.
+
+    Raises: as `Emulator.start`; CommandFailed when no port nearby is free.
+    """
+    loop = asyncio.get_running_loop()
+    chosen = endpoint.with_ports(config)
+    while True:
+        emulator = Emulator(next(chosen))
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with contextlib.suppress(NotImplementedError):  # Windows: Ctrl-C interrupts asyncio.run instead
+                loop.add_signal_handler(number, emulator.stopped.set)
+        try:
+            await emulator.start()
+        except PortInUse as error:
+            if error.port in {config.port, config.https_port}:  # somebody chose it
+                raise
+        else:
+            return emulator
 
 
 def _announce(config: Config, keys: InstallationKeys, status: Mapping[str, Any], as_json: bool) -> None:

@@ -9,8 +9,11 @@ from contextlib import suppress
 import pytest
 
 from emulator.cli import endpoint
+from emulator.cli.commands.start import started
 from emulator.cli.endpoint import Running, registry, running, with_ports
 from emulator.config import AUTO_PORT, Config, load
+from emulator.gateway.server import PortInUse
+from emulator.kernel.frozen import replace
 
 
 @pytest.fixture
@@ -145,12 +148,31 @@ def test_auto_takes_the_first_pair_that_is_free(monkeypatch):
     """A port that was chosen stays."""
     monkeypatch.setattr(endpoint, "is_taken", {8868, 8871}.__contains__)
 
-    moved = with_ports(Config(port=AUTO_PORT, https_port=AUTO_PORT))
-    kept = with_ports(Config(port=AUTO_PORT, https_port=9000))
+    moved = next(with_ports(Config(port=AUTO_PORT, https_port=AUTO_PORT)))
+    kept = next(with_ports(Config(port=AUTO_PORT, https_port=9000)))
 
     assert (moved.port, moved.https_port) == (8872, 8873)
     assert (kept.port, kept.https_port) == (8870, 9000)
-    assert with_ports(Config(port=1, https_port=2)) == Config(port=1, https_port=2)
+    assert list(with_ports(Config(port=1, https_port=2))) == [Config(port=1, https_port=2)]
+
+
+@pytest.mark.parametrize("taken", ["the first", "the second"])
+async def test_auto_goes_on_where_a_port_was_taken_since_it_was_found_free(monkeypatch, tmp_path, taken):
+    """The next pair is taken; a port that was chosen is not left, and what is left closes."""
+    monkeypatch.setattr(endpoint, "is_taken", lambda port: False)
+    with a_port_below_those_the_system_lends() as listener:
+        port = listener.getsockname()[1] - (taken == "the second")
+        monkeypatch.setattr(endpoint, "DEFAULT_PORT", port)
+        monkeypatch.setattr(endpoint, "DEFAULT_HTTPS_PORT", port + 1)
+        config = Config(state=tmp_path / "state", port=AUTO_PORT, https_port=AUTO_PORT)
+
+        emulator = await started(config)
+        try:
+            assert (emulator.config.port, emulator.config.https_port) == (port + 2, port + 3)
+            with pytest.raises(PortInUse):
+                await started(replace(config, state=tmp_path / "other", port=listener.getsockname()[1]))
+        finally:
+            await emulator.stop()
 
 
 @pytest.mark.parametrize(
