@@ -5,13 +5,12 @@ The process is left running once it answers or has said why it cannot.
 
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from emulator.cli import endpoint
 from emulator.cli.client import Client, connect, until
@@ -33,6 +32,9 @@ from emulator.kernel.frozen import replace
 from emulator.keyfile import FILE_NAME as KEY_FILE
 from emulator.wire.schema.kinds import Flag
 from emulator.wire.schema.settings import written
+
+if TYPE_CHECKING:
+    import subprocess
 
 CONSOLE = "/_localyun/console/"
 
@@ -200,6 +202,8 @@ def with_flags(settings: Settings, values: Mapping[str, object]) -> Settings:
 
 
 def _spawn(settings: Settings, log: BinaryIO) -> "subprocess.Popen[bytes]":
+    import subprocess  # only a start in the background needs it
+
     command = system.own_command("start", *flags(settings))
     if settings.config.log_file is None:
         command += ["--log-file", log.name]  # the server changes to a new file in time; a stream it could not

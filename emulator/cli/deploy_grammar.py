@@ -55,4 +55,4 @@ def add_deploy(commands: Commands) -> None:
     diff = command(commands, "diff", "export:diff", "compare a deployment file with the running resources")
     _add_file(diff)
     diff.add_argument("--all", action="store_true", help="also list running resources that are not in the file")
-    command(commands, "deployments", "deploy:list_all", "list the deployments")
+    command(commands, "deployments", "deployments:list_all", "list the deployments")

@@ -28,7 +28,7 @@ def add_flow(actions: Commands) -> None:
     )
     start.add_argument("--events", action="store_true", help="with --follow: print events instead of steps")
     start.add_argument("--full", action="store_true", help="with --follow: do not cut long lines")
-    history = command(actions, "history", "flow:history", "print the steps of an execution as a tree", "flow")
+    history = command(actions, "history", "flow_history:history", "print the steps of an execution as a tree", "flow")
     history.add_argument("execution", metavar="EXECUTION", nargs="?", help="the execution (default: the latest)")
     history.add_argument("--events", action="store_true", help="print events instead of the tree of steps")
     history.add_argument("--full", action="store_true", help="do not cut long lines")

@@ -57,7 +57,11 @@ FNF_VERSION = "2019-03-15"
 MNS_VERSION = "2015-06-06"
 
 
-def _requests() -> Any:
+def load_requests() -> Any:
+    """Import the package.
+
+    Raises: NotInstalled.
+    """
     try:
         import requests  # an extra, and slow to import
     except ImportError as error:
@@ -83,7 +87,7 @@ class Api:
         self._secret = access_key_secret
         self._token = token
         self._timeout_s = timeout_s
-        self._session: requests.Session = _requests().Session()
+        self._session: requests.Session = load_requests().Session()
         self._session.trust_env = False  # a proxy of the environment does not lead here
         self._clock = SystemClock()
         self._ids = RandomIds()

@@ -44,6 +44,15 @@ def test_choosing_a_command_imports_no_server():
     assert not {"asyncio", "sqlite3", "http.client", "emulator.app", "emulator.cli.client"} & loaded
 
 
+@pytest.mark.unmeasured
+@pytest.mark.parametrize("name", ["deployments", "flow", "function", "invoke", "lab", "logs", "messages", "server"])
+def test_short_commands_load_no_planner_and_start_no_process(name):
+    """What draws trees, reads files and starts processes comes with the commands that do."""
+    loaded = modules_after(f"import emulator.cli.commands.{name}")
+
+    assert not {"asyncio", "subprocess", "yaml", "emulator.cli.tree_view", "emulator.deploy.planner"} & loaded
+
+
 @pytest.mark.parametrize(
     "name", [each.name for each in pkgutil.walk_packages(emulator.__path__, "emulator.") if each.ispkg]
 )

@@ -109,6 +109,18 @@ def test_a_function_breaks_in_the_true_way(lab, how, told):
     assert lab.invoke("plain").text == "real"
 
 
+def test_the_kit_is_loaded_while_the_emulator_starts(monkeypatch):
+    """What it lacks is told before the emulator answers, whose process ends."""
+    monkeypatch.setattr(Emulator, "_wait", lambda *_: pytest.fail("it waited first"))
+    monkeypatch.setitem(sys.modules, "requests", None)
+    emulator = Emulator()
+
+    with pytest.raises(NotInstalled):
+        emulator.start()
+
+    assert emulator._process is None
+
+
 @pytest.mark.parametrize(
     ("client", "package", "command"),
     [("oss", "oss2", "pip install 'localyun[oss]' oss2"), ("fc2", "fc2", "pip install 'localyun[sdk]'")],

@@ -22,7 +22,6 @@ from emulator.cli.output import (
     say,
     say_json,
     say_table,
-    show_rows,
     unreadable,
     wants_json,
 )
@@ -290,15 +289,6 @@ def _project_name(path: Path, within: Path | None) -> str:
         return project_name(whole(path.read_text(encoding="utf-8"), Findings(within=within)), path.parent)
     except (OSError, UnicodeDecodeError, FileProblems):
         return ""
-
-
-def list_all(arguments: Namespace, settings: Settings) -> int:
-    """List the deployments of an emulator."""
-    client = connected(settings)
-    records = DeployClient(client).records()
-    value = [{"name": each.name, "file": each.file, "resources": len(each.entries)} for each in records]
-    rows = [(each.name, len(each.entries), each.file) for each in records]
-    return show_rows(arguments, ("name", "resources", "file"), rows, value)
 
 
 def file_of(name: str | None) -> Path:

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from emulator import __version__
+from emulator.cli.background import clock_told
 from emulator.cli.client import Client, connect, connected, until
 from emulator.cli.endpoint import Endpoint, Running, is_alive, running
 from emulator.cli.output import (
@@ -97,8 +98,6 @@ def _answers(entry: Running) -> bool:
 
 def status(arguments: Namespace, settings: Settings) -> int:
     """Print what is running and what it serves."""
-    from emulator.cli.background import clock_told  # pays for subprocess, which the other commands do not need
-
     client = connected(settings)
     answer = client.admin("GET", "status")
     if wants_json(arguments):

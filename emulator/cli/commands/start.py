@@ -14,7 +14,7 @@ from typing import Any
 
 from emulator import keyfile
 from emulator.app import Emulator
-from emulator.cli import endpoint
+from emulator.cli import background, endpoint
 from emulator.cli.background import lines, os_reason, state_unusable
 from emulator.cli.main import collection_put_off
 from emulator.cli.output import _, complain, say, say_json_line, sentences, wants_json
@@ -49,8 +49,6 @@ _HANDLES_OF_A_START = 16
 def run(arguments: Namespace, settings: Settings) -> int:
     """Run an emulator until it is stopped by a signal or by ``localyun stop``."""
     if arguments.detach:
-        from emulator.cli import background  # pays for subprocess, which a foreground start does not need
-
         return background.start(settings, as_json=wants_json(arguments))
     config = settings.config
     try:
