@@ -17,7 +17,7 @@ from emulator.drawing.words import Say
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.services.workflow.engine.language import DefinitionError
-from emulator.services.workflow.model import ExecutionId, HistoryEvent
+from emulator.services.workflow.model import HistoryEvent, HistoryId
 
 Row = dict[str, Any]
 ReadEvents = Callable[[int], list[HistoryEvent]]
@@ -66,11 +66,11 @@ class Folds:
     """The folds of the executions that were looked at last."""
 
     def __init__(self) -> None:
-        self._folds: OrderedDict[tuple[ExecutionId, bool], Fold] = OrderedDict()
+        self._folds: OrderedDict[tuple[HistoryId, bool], Fold] = OrderedDict()
 
-    def upto(self, execution: ExecutionId, read: ReadEvents, stop: int | None) -> Fold:
-        """Return the fold of an execution up to the event *stop*, or of all of it."""
-        key = (execution, stop is None)
+    def upto(self, history: HistoryId, read: ReadEvents, stop: int | None) -> Fold:
+        """Return the fold of a history up to the event *stop*, or of all of it."""
+        key = (history, stop is None)
         fold = self._folds.pop(key, None)
         if fold is None or (stop is not None and fold.upto > stop):
             fold = Fold()

@@ -21,7 +21,14 @@ from emulator.kernel.paging import Page
 from emulator.lab.mocks import Recorded
 from emulator.services.workflow.engine.language import TIMER_NAMES, DefinitionError
 from emulator.services.workflow.languages.programs import read_program
-from emulator.services.workflow.model import ExecutionFilter, ExecutionRecord, FlowRecord, HistoryEvent, Status
+from emulator.services.workflow.model import (
+    ExecutionFilter,
+    ExecutionRecord,
+    FlowRecord,
+    HistoryEvent,
+    HistoryId,
+    Status,
+)
 from emulator.wire import large_json
 from emulator.wire.yaml import UnreadableYaml, plain_value, read_nodes
 
@@ -98,8 +105,8 @@ def execution(name: str, execution: str) -> str:
     look = Look(
         at=number("at") or None, visit=number("step") or 0, opened=number("open") or 0, offset=number("offset") or 0
     )
-    record = view().call(view().workflow.executions.get, view().tenant, name, execution)
-    return render_template("execution.html", record=record, execution=_shown(record, look), look=look)
+    record, history = view().call(view().workflow.executions.with_history, view().tenant, name, execution)
+    return render_template("execution.html", record=record, execution=_shown(record, history, look), look=look)
 
 
 @blueprint.get("/<name>/executions/<execution>/frames")
@@ -116,8 +123,8 @@ def compare(name: str, execution: str) -> str:
     others = [each.name for each in executions_of(name, _OTHERS, "").items if each.name != execution]
     sides = []
     for each in (execution, other) if other else ():
-        record = view().call(view().workflow.executions.get, view().tenant, name, each)
-        fold = view().folds.upto(record.id, _reader(name, each), None)
+        record, history = view().call(view().workflow.executions.with_history, view().tenant, name, each)
+        fold = view().folds.upto(history, _reader(name, each), None)
         drawn = graph(record.definition, fold, f"{name} / {short(each)}", _said)
         sides.append((record, drawn))
     pairs = compared(_history(name, execution), _history(name, other)) if other else None
@@ -234,22 +241,23 @@ def _history(flow: str, name: str) -> list[HistoryEvent]:
     return events
 
 
-def _shown(record: ExecutionRecord, look: Look) -> Row:
+def _shown(record: ExecutionRecord, history: HistoryId, look: Look) -> Row:
     """Return an execution as *look* asks for it: steps, graph, the chosen step, waiting tokens, events.
 
     Raises: WorkflowError.
     """
     flow, name = record.flow_name, record.name
     read = _reader(flow, name)
-    latest = view().folds.upto(record.id, read, None)
+    latest = view().folds.upto(history, read, None)
     at = look.at if look.at is not None and 0 < look.at < latest.upto else None
-    fold = latest if at is None else view().folds.upto(record.id, read, at)
+    fold = latest if at is None else view().folds.upto(history, read, at)
     is_open = record.is_open and at is None
     now = view().now() if is_open else fold.at
     last = at or latest.upto
     restarts = view().call(view().workflow.restarts, record.started_at, now)
     events = read(max(1, last - EVENTS_SHOWN + 1), whole=True, limit=EVENTS_SHOWN)
     return {
+        "history": history,
         "status": fold.execution.status,
         "input": record.input,
         "output": record.output if at is None else "",

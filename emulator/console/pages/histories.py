@@ -95,6 +95,7 @@ def _shown(kept: Row, look: Look) -> Row:
     shown = events[:at][-EVENTS_SHOWN:]
     execution = fold.execution
     return {
+        "history": "",
         "status": execution.status,
         "input": json.dumps(execution.input, ensure_ascii=False),
         "output": "" if execution.output is None else json.dumps(execution.output, ensure_ascii=False),

@@ -8,6 +8,7 @@
   const scrubber = () => document.getElementById("scrubber");
   const last = () => Number(scrubber().dataset.last);
   let frames = null;
+  let framed = null; // which history they are of
   let wanted = null;
   let replay = 0;
   let settling = 0;
@@ -162,10 +163,13 @@
     content.querySelector(".steps").style.setProperty("--now", `${share * 100}%`);
     document.getElementById("at-time").textContent = new Date(time).toISOString().replace("T", " ");
   };
+  // They hold while the history has only grown: not when another execution has taken the name.
+  const loaded = () => frames && framed === scrubber().dataset.history && frames.times.length >= last();
   const load = async () => {
-    if (frames && frames.times.length >= last()) return;
+    if (loaded()) return;
+    const history = scrubber().dataset.history;
     const answer = await fetch(`${location.pathname}/frames`);
-    if (answer.ok) frames = await answer.json();
+    if (answer.ok) [frames, framed] = [await answer.json(), history];
   };
   const draw = () => {
     if (wanted !== null) paint(wanted);
@@ -174,7 +178,7 @@
   const to = (event) => {
     if (wanted === null) requestAnimationFrame(draw);
     wanted = Math.max(1, Math.min(event, last()));
-    if (!frames || frames.times.length < last()) load().then(() => wanted === null && !replay && paint(at()));
+    if (!loaded()) load().then(() => wanted === null && !replay && paint(at()));
     clearTimeout(settling);
     if (!replay) settling = setTimeout(settle, 200);
   };

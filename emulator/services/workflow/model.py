@@ -15,6 +15,10 @@ FlowId = NewType("FlowId", int)
 """Different for a later flow of the same name."""
 
 ExecutionId = NewType("ExecutionId", int)
+
+HistoryId = NewType("HistoryId", str)
+"""Of a history that only grows: different once executions were removed or all tables replaced, and in another run."""
+
 DefinitionId = NewType("DefinitionId", int)
 TenantId = NewType("TenantId", int)
 

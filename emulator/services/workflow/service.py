@@ -261,6 +261,7 @@ class Workflow:
         """Forget every flow and execution of every account."""
         self._tenants.clear()
         self._flow_store.forget()
+        self._store.forget()
         self._firing.forget()
         self.executions.forget()
         self._engine.forget()

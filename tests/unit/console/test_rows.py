@@ -10,7 +10,7 @@ from emulator.console.executions import Fold, Folds, Look, compared, parts, rows
 from emulator.console.pages.requests import CAUSES, line_of, request_row, requests_with
 from emulator.gateway.journal import Journal
 from emulator.kernel.clock import Millis, VirtualClock
-from emulator.services.workflow.model import ExecutionId, HistoryEvent
+from emulator.services.workflow.model import HistoryEvent, HistoryId
 
 
 @pytest.mark.parametrize(
@@ -92,16 +92,16 @@ def test_a_fold_goes_back_to_any_event_and_on_again():
         HistoryEvent(3, 2, "a", "StepStarted", Millis(1), '{"duration":5}'),
         HistoryEvent(4, 3, "a", "StepExited", Millis(9), '{"output":{}}'),
     ]
-    folds = Folds()
+    folds, history = Folds(), HistoryId("0.1")
 
     def read(start):
         return events[start - 1 : start + 1]
 
-    whole = folds.upto(ExecutionId(1), read, None)
+    whole = folds.upto(history, read, None)
     assert (whole.upto, whole.by_id[2].waits_for, whole.by_id[2].input) == (4, "5 s", {"x": 1})
-    before = folds.upto(ExecutionId(1), read, 2)
+    before = folds.upto(history, read, 2)
     assert [row["state"] for row in rows(before, Look(), Millis(2))] == ["running"]
-    assert [row["state"] for row in rows(folds.upto(ExecutionId(1), read, 4), Look(), Millis(9))] == ["succeeded"]
+    assert [row["state"] for row in rows(folds.upto(history, read, 4), Look(), Millis(9))] == ["succeeded"]
     assert isinstance(Fold().execution.sequence.visits, list)
 
 

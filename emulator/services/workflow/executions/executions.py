@@ -43,6 +43,7 @@ from emulator.services.workflow.model import (
     FlowRecord,
     FoundExecution,
     HistoryEvent,
+    HistoryId,
     NewExecution,
     Origin,
     Status,
@@ -276,6 +277,14 @@ class Executions:
         """Return executions of all flows that ended with an error, newest first; the marker is the id of the next."""
         before = int(marker) + 1 if marker else _ABOVE_ALL_IDS
         return cut(self._store.with_errors(tenant, before, limit + 1), limit, lambda each: str(each.id))
+
+    def with_history(self, tenant: Tenant, flow_name: str, name: str) -> tuple[ExecutionRecord, HistoryId]:
+        """Return an execution, and what its history is known by for as long as it only grows.
+
+        Raises: FlowNotExists, ExecutionNotExists.
+        """
+        record = self.get(tenant, flow_name, name)
+        return record, HistoryId(f"{self._store.generation}.{record.id}.{record.started_at}")
 
     def history(
         self, tenant: Tenant, flow_name: str, name: str, limit: int, start: int, *, whole: bool = True

@@ -70,6 +70,13 @@ class ExecutionStore:
     def __init__(self, database: Database, tenants: Tenants) -> None:
         self._database = database
         self._tenants = tenants
+        self.generation = 0
+        """A number that grows whenever ids of executions may stand for others: some were removed, or all replaced."""
+        database.on_rollback(self.forget)
+
+    def forget(self) -> None:
+        """Let nothing that was made of the tables so far hold any longer."""
+        self.generation += 1
 
     def add(self, tenant: Tenant, flow: FlowRecord, new: NewExecution) -> LiveExecution:
         """Keep an accepted execution; it is ready to run. Of an element of a map, what its run says is left out."""
@@ -302,6 +309,7 @@ class ExecutionStore:
         return rows
 
     def _clear(self, execution: int) -> None:
+        self.forget()
         for table in ("turns", "callbacks", "map_runs"):
             self._database.write(f"DELETE FROM workflow_{table} WHERE execution = ?", (execution,))  # noqa: S608 - names from the tuple above
         self._database.write("DELETE FROM workflow_executions WHERE id = ?", (execution,))

@@ -4,6 +4,7 @@ import pytest
 
 from emulator.kernel.clock import DAY
 from emulator.services.workflow.executions.executions import FIRST_LOOK_MS, Retention
+from tests.unit.workflow.conftest import WORLD
 
 ONE_PASS = "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: p}\n"
 WAIT = "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: w, duration: 100000}\n"
@@ -98,3 +99,39 @@ async def test_an_end_that_is_still_to_be_told_keeps_its_execution(workflow):
         await look(bench, days=1)
 
         assert rows(bench, "workflow_executions") == 1
+
+
+async def _reset(bench):
+    bench.service.reset()
+    await bench.flow(WAIT)
+    await bench.begin()
+
+
+async def _reset_flow(bench):
+    await bench.service.reset_flow(WORLD, "f")
+    await bench.begin()
+
+
+async def _replace(bench):
+    bench.database.forget()
+
+
+@pytest.mark.parametrize("change", [_reset, _reset_flow, _replace])
+async def test_history_that_may_be_another_is_known_by_another_id(workflow, change):
+    """Names, number and times are the same; while a history only grows, its id stays."""
+    async with workflow() as bench:
+
+        def found():
+            return bench.service.executions.with_history(WORLD, "f", "e")
+
+        await bench.flow(WAIT)
+        await bench.begin()
+        record, history = found()
+        await bench.call("StopExecution", FlowName="f", ExecutionName="e")
+        assert found()[1] == history
+
+        await change(bench)
+
+        later, other = found()
+        assert (later.id, later.started_at) == (record.id, record.started_at)
+        assert other != history
