@@ -218,7 +218,7 @@ def sign(root: Path, key: Path) -> None:
     except Refused:
         signature.unlink()
         public = run(root, "ssh-keygen", "-y", "-f", str(key.resolve()), quiet=True)
-        line = f'localyun namespaces="{NAMESPACE}" {public}'
+        line = f'localyun namespaces="{NAMESPACE}" {" ".join(public.split()[:2])}'
         raise Refused(f"tools/signers does not have this key; add and commit:\n{line}") from None
 
 

@@ -212,7 +212,7 @@ def test_sums_are_of_every_archive_as_sha256sum_has_them(dist):
 def key(tree, tmp_path_factory):
     """A key for this test alone, whose public half is among the signers."""
     path = tmp_path_factory.mktemp("key") / "key"
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(path)], check=True)
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "me@here", "-f", str(path)], check=True)
     (tree / "tools").mkdir()
     (tree / "tools" / "signers").write_text(
         f'# keys\nlocalyun namespaces="file" {path.with_suffix(".pub").read_text()}'
@@ -260,7 +260,7 @@ def test_key_that_is_not_among_the_signers_leaves_no_signature(tree, dist, key, 
 
     assert release.main(["--sign", str(key)], tree) == 1
 
-    line = f'localyun namespaces="file" {key.with_suffix(".pub").read_text().strip()}'
+    line = f'localyun namespaces="file" {" ".join(key.with_suffix(".pub").read_text().split()[:2])}\n'
     assert line in capfd.readouterr().err
     assert not (dist / f"{release.SUMS}.sig").exists()
 

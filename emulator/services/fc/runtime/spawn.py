@@ -17,6 +17,7 @@ from typing import Any
 from emulator.kernel import system
 from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.agent import AgentProcess, bootstrap_command, executable_for, interpreter_environment
+from emulator.services.fc.runtime.logs import Throttle
 from emulator.services.fc.runtime.model import Credentials, InstanceStartFailed, RuntimeUnavailable
 from emulator.services.fc.runtime.process import InstanceProcess, Launcher, Listener, Program
 from emulator.services.fc.runtime.settings import RuntimeSettings
@@ -174,6 +175,7 @@ class _Spawned(asyncio.SubprocessProtocol):
         self._on_close = on_close
         self._transport: asyncio.SubprocessTransport | None = None
         self._reaped = False
+        self._throttle = Throttle(asyncio.get_running_loop())
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     @property
@@ -212,6 +214,14 @@ class _Spawned(asyncio.SubprocessProtocol):
             self._transport.close()
         self._on_close(self)
 
+    def _hold_back(self, fd: int, size: int) -> None:
+        """Account for output that was read, and let a flood of it wait."""
+        pause_s = self._throttle.spend(size)
+        pipe = self._transport.get_pipe_transport(fd) if self._transport is not None and pause_s > 0 else None
+        if isinstance(pipe, asyncio.ReadTransport) and not pipe.is_closing():
+            pipe.pause_reading()
+            asyncio.get_running_loop().call_later(pause_s, _read_on, pipe)
+
     def _send(self, number: int, send: Callable[[int, int], None]) -> None:
         # Not the transport's own methods: on Unix they may reap the process behind the back of asyncio's watcher.
         if self._transport is None or self._reaped:
@@ -220,6 +230,11 @@ class _Spawned(asyncio.SubprocessProtocol):
             send(self._transport.get_pid(), number)
         except ProcessLookupError:
             _log.debug("process %s is gone or has no session", self._transport.get_pid())
+
+
+def _read_on(pipe: asyncio.ReadTransport) -> None:
+    if not pipe.is_closing():
+        pipe.resume_reading()
 
 
 class SpawnedAgent(_Spawned):
@@ -238,6 +253,7 @@ class SpawnedAgent(_Spawned):
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         """Pass output on."""
+        self._hold_back(fd, len(data))
         self.log.feed(data)
 
     def process_exited(self) -> None:
@@ -266,6 +282,7 @@ class SpawnedProgram(_Spawned):
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         """Pass output on."""
+        self._hold_back(fd, len(data))
         self._process.output(data)
 
     def process_exited(self) -> None:

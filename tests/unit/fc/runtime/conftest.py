@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from emulator.kernel import compiled
+from emulator.kernel import compiled, system
 from emulator.kernel.clock import Clock, SystemClock
 from emulator.kernel.ids import RandomIds
 from emulator.kernel.turnstile import Turnstile
@@ -93,6 +93,13 @@ class Functions:
     def logged(self, request_id: str) -> bytes:
         """Return everything that was logged under *request_id*."""
         return b"".join(data for request, data in self.log if request == request_id)
+
+
+@pytest.fixture
+def zygote():
+    """Leave the test out where instances are spawned: nobody looks at them, and their parent is this process."""
+    if not system.FORK:
+        pytest.skip("instances have no zygote here")
 
 
 @pytest.fixture

@@ -47,6 +47,7 @@ def is_running(pid):
         return False
 
 
+@pytest.mark.usefixtures("zygote")
 def test_nothing_outlives_an_emulator_that_was_killed(tmp_path):
     """After kill -9 the zygote ends its busy instances, what they started, and itself."""
     (tmp_path / "index.py").write_text(

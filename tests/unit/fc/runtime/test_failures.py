@@ -78,6 +78,7 @@ class FirstOfAll:
         return 0
 
 
+@pytest.mark.usefixtures("zygote")
 async def test_messages_measure_nothing_while_a_schedule_is_set(functions):
     """Histories have them, and are the same every time; the log's summary says what was measured."""
     turns = Turnstile()
@@ -153,6 +154,7 @@ def test_a_process_says_how_long_it_got_no_processor():
     assert system.unserved_s(2**22 + 1) == 0
 
 
+@pytest.mark.skipif(not (system.FORK or system.SESSIONS), reason="a process that is only ended writes nothing first")
 async def test_time_out_answers_and_logs_what_the_function_was_doing(functions):
     """The body names the seconds; the stacks of all threads are in the log; the instance is gone."""
     image = functions.image(
@@ -206,6 +208,7 @@ async def test_function_that_ignores_the_signal_is_killed(functions, obstinate):
     assert 1000 <= result.duration_ms < 5000
 
 
+@pytest.mark.usefixtures("zygote")
 async def test_time_out_ends_everything_the_function_started(functions, tmp_path):
     """Subprocesses and daemons in sessions of their own do not outlive the instance."""
     image = functions.image(
@@ -243,6 +246,7 @@ def is_running(pid):
         return False
 
 
+@pytest.mark.usefixtures("zygote")
 async def test_too_much_memory_ends_like_an_exit(functions):
     """A function that grows beyond its memory is killed while it runs, and small ones are not."""
     image = functions.image(

@@ -60,6 +60,7 @@ async def test_deed_in_a_handler_leaves_the_instance_usable(functions, deed, met
     assert first.instance_id == second.instance_id
 
 
+@pytest.mark.usefixtures("zygote")
 @pytest.mark.parametrize("isolation", ["auto", "none"])
 async def test_signals_to_the_parent_do_not_reach_the_zygote(functions, isolation):
     """Only a closed control socket ends it; SIGKILL has a test of its own."""
@@ -95,6 +96,7 @@ async def test_forked_process_that_returns_from_the_handler_answers_nothing(func
     assert second.body.split()[0] == first.body.split()[0]
 
 
+@pytest.mark.usefixtures("zygote")
 async def test_fork_bomb_is_ended(functions):
     """Growth in processes is noticed, everything is killed, and the next call works."""
     image = functions.image(
@@ -129,7 +131,8 @@ def children_of(pid):
     return count
 
 
-async def test_flood_of_output_is_bounded_and_keeps_its_end(functions):
+@pytest.mark.parametrize("method", ["auto", "exec"])
+async def test_flood_of_output_is_bounded_and_keeps_its_end(functions, method):
     """Every byte passes by, the last ones are kept, and the loop stays responsive meanwhile."""
     image = functions.image(
         """
@@ -144,7 +147,7 @@ async def test_flood_of_output_is_bounded_and_keeps_its_end(functions):
         timeout_s=20,
     )
 
-    async with functions.pool() as pool:
+    async with functions.pool(start_method=method) as pool:
         late_s = 0.0
         call = asyncio.create_task(pool.invoke(image, functions.invocation()))
         while not call.done():
@@ -187,6 +190,7 @@ async def test_flood_from_one_of_several_calls_is_held_back(functions):
     assert len(functions.logged("request-1")) < 20 * 1024 * 1024
 
 
+@pytest.mark.usefixtures("zygote")
 async def test_instance_without_a_zygote_still_ends_in_time(functions):
     """A function that kills its zygote and never returns is killed directly, and so is what it started."""
     image = functions.image(
@@ -220,6 +224,7 @@ def is_running(pid):
         return False
 
 
+@pytest.mark.usefixtures("zygote")
 async def test_killed_spare_process_is_replaced(functions):
     """A function that kills its sibling, the process that waits to become the next instance, does no harm."""
     image = functions.image(

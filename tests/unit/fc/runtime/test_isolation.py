@@ -41,9 +41,6 @@ def needs_namespaces():
         pytest.skip("this kernel gives this user no namespaces")
 
 
-needs_zygote = pytest.mark.skipif(not system.FORK, reason="instances have no parent that could be stopped")
-
-
 @pytest.fixture(params=["auto", "none"])
 def isolation(request):
     """With namespaces, and as on a machine without."""
@@ -99,6 +96,7 @@ async def test_folder_goes_with_its_instance(functions, isolation, tmp_path, mon
     assert list(tmp_path.glob("localyun-instances-*")) == []
 
 
+@pytest.mark.skipif(not system.LOCKS, reason="nothing is swept where nothing can be locked")
 async def test_what_a_killed_emulator_left_is_removed_at_the_next_start(functions, tmp_path, monkeypatch):
     """What another one that still runs uses stays."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -119,6 +117,7 @@ async def test_what_a_killed_emulator_left_is_removed_at_the_next_start(function
     await running.close()
 
 
+@pytest.mark.skipif(not system.LOCKS, reason="nothing is swept where nothing can be locked")
 async def test_a_folder_that_was_swept_before_it_was_locked_is_made_again(tmp_path, monkeypatch):
     """Of two emulators that start at once none loses the folder of its instances to the other."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -244,7 +243,7 @@ STOPPER = """
 """
 
 
-@needs_zygote
+@pytest.mark.usefixtures("zygote")
 @pytest.mark.parametrize("event", [b"", b"x"], ids=["and returns", "and never returns"])
 async def test_stopped_zygote_is_replaced(functions, event):
     """Calls that need a new instance wait for a moment, and the stopper itself ends with its time-out."""
@@ -262,7 +261,7 @@ async def test_stopped_zygote_is_replaced(functions, event):
     assert [result.body for result in after] == [b"fine", b"fine"]
 
 
-@needs_zygote
+@pytest.mark.usefixtures("zygote")
 async def test_stopped_zygote_does_not_keep_the_emulator_from_ending(functions):
     """And its instances end all the same."""
     image = functions.image("import os\nopen('pid', 'w').write(str(os.getpid()))\n" + dedent(STOPPER), timeout_s=60)
@@ -300,6 +299,7 @@ def sleepers(seconds):
     return found
 
 
+@pytest.mark.usefixtures("zygote")
 async def test_daemons_without_an_environment_do_not_outlive_the_emulator(functions, isolation):
     """Nothing marks them as an instance's; they are known as descendants of the zygote."""
     seconds = f"{300 + os.getpid()}.{time.monotonic_ns() % 1000}".encode()
@@ -312,6 +312,7 @@ async def test_daemons_without_an_environment_do_not_outlive_the_emulator(functi
     assert sleepers(seconds) == []
 
 
+@pytest.mark.usefixtures("zygote")
 async def test_log_says_that_and_why_instances_share_tmp(functions, caplog, monkeypatch):
     """Where the kernel has no namespaces for this user; instances have folders of their own all the same."""
     image = functions.image(TMP)

@@ -655,6 +655,7 @@ net.Socket.prototype.write = function (...all) {
 
 
 @needs_node
+@pytest.mark.usefixtures("zygote")
 async def test_program_that_ends_before_it_reads_the_call_is_told_with_its_last_lines(functions):
     """It has said hello, so the call went to it, and to a second one."""
     made = image(functions, "", environment={"NODE_OPTIONS": f"--require {functions.folder / 'early.js'}"})
@@ -762,6 +763,7 @@ def process_of(pool, result):
 
 
 @needs_node
+@pytest.mark.usefixtures("zygote")
 async def test_first_call_of_another_function_takes_the_process_that_waits(functions):
     """It has the folders, variables and identity of its own function then, and the next process is started."""
     first = image(functions, ABOUT, environment={"OF_THE_FIRST": "1"})
@@ -791,6 +793,7 @@ async def test_first_call_of_another_function_takes_the_process_that_waits(funct
 
 
 @needs_node
+@pytest.mark.usefixtures("zygote")
 @pytest.mark.parametrize("name", ["NODE_OPTIONS", "UV_THREADPOOL_SIZE"])
 async def test_variables_that_node_reads_at_its_start_get_a_process_of_their_own(functions, name):
     """Such a function does not take the process that waits."""
@@ -808,6 +811,7 @@ async def test_variables_that_node_reads_at_its_start_get_a_process_of_their_own
 
 
 @needs_node
+@pytest.mark.usefixtures("zygote")
 async def test_a_waiting_process_that_has_died_is_replaced(functions):
     """The call starts one as if none had waited."""
     first, second = (image(functions, ABOUT) for _ in range(2))
@@ -826,6 +830,7 @@ async def test_a_waiting_process_that_has_died_is_replaced(functions):
 
 
 @needs_node
+@pytest.mark.usefixtures("zygote")
 async def test_calls_at_once_share_one_waiting_process_between_them(functions):
     """One takes it, the others start their own; all are answered."""
     first = image(functions, ABOUT)

@@ -338,6 +338,7 @@ async def test_exit_in_one_of_several_calls_ends_them_all(functions):
     assert all(b"Process exited unexpectedly" in result.body for result in results)
 
 
+@pytest.mark.usefixtures("zygote")
 async def test_zygote_that_dies_is_replaced(functions):
     """A function that kills its parent does no harm: its call is answered and later ones are as well."""
     image = functions.image(
@@ -361,6 +362,7 @@ async def test_zygote_that_dies_is_replaced(functions):
     assert warm.instance_id == killer.instance_id
 
 
+@pytest.mark.usefixtures("zygote")
 async def test_closing_the_pool_leaves_no_process(functions):
     """Idle, busy and provisioned instances and the zygote are gone."""
     image = functions.image(SLOW, timeout_s=60)
