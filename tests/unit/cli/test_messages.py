@@ -2,12 +2,11 @@
 
 import re
 from pathlib import Path
-from string import Formatter
 
 import pytest
 
 from emulator.cli.output import DOMAIN, FOLDER
-from tests.catalogue import SAMPLES, compiled, read, sample_texts, texts, untranslated
+from tests.catalogue import SAMPLES, compiled, read, sample_texts, texts, unknown_phrases, untranslated
 
 CATALOGUES = [
     *sorted(Path(FOLDER).glob(f"*/LC_MESSAGES/{DOMAIN}.po")),
@@ -17,13 +16,18 @@ CATALOGUES = [
 
 def fields(text):
     """Return what is filled into a text: {names}, and the %(names)s of argparse."""
-    braces = sorted(name for _, name, _, _ in Formatter().parse(text) if name) if "%" not in text else []
+    braces = sorted(re.findall(r"\{(\w+)[!:}]", text)) if "%" not in text else []
     return braces, sorted(re.findall(r"%\(\w+\)[rs]|%[rs]", text))
 
 
 def test_nothing_is_printed_past_the_catalogue():
     """Every text of the commands and of the samples is looked up."""
     assert list(untranslated()) == []
+
+
+def test_every_mistake_has_a_text_that_can_be_looked_up():
+    """Those of definitions and cases of flows are phrases with fields, not put together."""
+    assert list(unknown_phrases()) == []
 
 
 @pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: f"{path.stem}-{path.parts[-3]}")
