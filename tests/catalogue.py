@@ -78,10 +78,13 @@ PHRASES = (
     "kernel/phrases.py", "wire/answers.py", "wire/yaml.py", "services/workflow/engine/language.py",
     "services/workflow/engine/model.py", "services/workflow/languages", "services/workflow/rehearsal",
 )  # fmt: skip
-"""Where mistakes are found that commands and pages say in the user's language."""
+"""Where mistakes in definitions and cases of flows are found, which commands and pages say in the user's language."""
+
+OF_SETTINGS = ("config.py", "wire/schema/settings.py")
+"""Where mistakes in settings are found, which only commands say."""
 
 OF_MISTAKES = ("Phrase", "failure", "refuse", "ValueError", "ExpressionError", "DefinitionError", "CaseError",
-               "UnreadableYaml", "RepeatedKey", "_error")  # fmt: skip
+               "UnreadableYaml", "RepeatedKey", "_error", "ConfigError", "refused", "placed")  # fmt: skip
 """What takes the text of a mistake."""
 
 OF_FIELDS = {each.help[0] for shape in (*resources().values(), OPTIONS) for each in shape}
@@ -106,7 +109,7 @@ def texts():
     found.update(
         dict.fromkeys(("the configured port", *STATUS, *WORDS, *EVENTS, *OUTCOMES, *ENDS, *PARTS, *VALUES, *ARGPARSE))
     )
-    found.update(dict.fromkeys((*SENTENCES.values(), *KINDS, *WORDS_OF_COVERAGE, *phrases())))
+    found.update(dict.fromkeys((*SENTENCES.values(), *KINDS, *WORDS_OF_COVERAGE, *phrases(PHRASES + OF_SETTINGS))))
     found.update(
         dict.fromkeys((*(each.value for each in Action), *(words_of(each).counted for each in Action), *PROBLEMS))
     )
@@ -114,18 +117,17 @@ def texts():
     return list(found)
 
 
-def phrases():
-    """Return the texts of mistakes in definitions and cases of flows."""
+def phrases(places=PHRASES):
+    """Return the texts of mistakes, by default of those in definitions and cases of flows."""
     found = {}
-    for path in _with_phrases():
+    for path in _modules(places):
         found.update(dict.fromkeys(_phrases(ast.parse(path.read_text(encoding="utf-8")))))
     found.update(dict.fromkeys((STEP.title, STATE.title, "version", "mode")))
     return [text for text in found if re.search("[A-Za-z]{2}", text)]
 
 
-def _with_phrases():
-    """Yield the modules that have texts of mistakes."""
-    for place in PHRASES:
+def _modules(places):
+    for place in places:
         path = ROOT / "emulator" / place
         yield from [path] if path.is_file() else sorted(path.rglob("*.py"))
 
@@ -155,7 +157,7 @@ def _constants(node):
 
 def unknown_phrases():
     """Yield the places where a mistake has a text that no catalogue can know: (file, line)."""
-    for path in _with_phrases():
+    for path in _modules((*PHRASES, *OF_SETTINGS)):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             is_mistake = isinstance(node, ast.Call) and _name(node.func) in OF_MISTAKES
             if is_mistake and any(isinstance(argument, ast.JoinedStr) for argument in node.args[:2]):
