@@ -15,6 +15,7 @@ from emulator.kernel import system
 from emulator.kernel.bounds import STATE
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import field, frozen
+from emulator.kernel.phrases import Phrase
 from emulator.wire.schema.kinds import (
     FLAG,
     TEXT,
@@ -147,7 +148,10 @@ class _Raw:
 
     def refused(self, problem: str) -> ConfigError:
         """Return the error that says where the value came from; a file's column is behind the problem."""
-        return ConfigError(f"{self.origin}: {problem}" + (f" (column {self.column})" if self.column else ""))
+        if self.column:
+            text = "{origin}: {problem} (column {column})"
+            return ConfigError(Phrase(text, origin=self.origin, problem=problem, column=self.column))
+        return ConfigError(Phrase("{origin}: {problem}", origin=self.origin, problem=problem))
 
 
 def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path) -> Settings:
@@ -189,32 +193,35 @@ def _value_of(option: Field, raw: _Raw) -> Any:
     try:
         return SETTINGS.reader(option.kind)(raw.value, raw.folder)
     except ValueError as error:
-        shown = "" if option.secret else f", not {raw.value!r}"
-        raise raw.refused(f"{option.name} must be {error}{shown}") from None
+        must = {"name": option.name, "what": str(error)}
+        if option.secret:
+            raise raw.refused(Phrase("{name} must be {what}", **must)) from None
+        raise raw.refused(Phrase("{name} must be {what}, not {value!r}", value=raw.value, **must)) from None
 
 
 def _check_together(config: Config, raw: Mapping[str, _Raw]) -> None:
     """Check what concerns more than one value."""
     if config.access_key_id is not None and config.access_key_id.upper().startswith("LTAI"):
-        raise raw["access_key_id"].refused(
-            f"{config.access_key_id[:6]}... looks like a real cloud access key (they start with LTAI). The emulator "
-            "does not take it, so that it cannot leak from here; leave it out and a key is generated, or choose any "
-            "other text."
+        text = (
+            "{begin}... looks like a real cloud access key (they start with LTAI). The emulator does not take it, so "
+            "that it cannot leak from here; leave it out and a key is generated, or choose any other text."
         )
+        raise raw["access_key_id"].refused(Phrase(text, begin=config.access_key_id[:6]))
     for one, other in (("access_key_id", "access_key_secret"), ("access_key_secret", "access_key_id")):
         if one in raw and other not in raw:
-            raise raw[one].refused(f"{one} needs {other} with it")
+            raise raw[one].refused(Phrase("{one} needs {other} with it", one=one, other=other))
     if config.port > 0 and config.port == config.https_port:
         port = raw.get("https_port") or raw["port"]
-        raise port.refused(f"http and https cannot share port {config.port}")
+        raise port.refused(Phrase("http and https cannot share port {port}", port=config.port))
     if config.isolate and system.home() == Path("/"):
         raise raw["isolate"].refused("isolate needs a home folder, and HOME is /")
     wide = [host for host in config.host or () if not _is_loopback(host)]
     if wide and config.auth == "lenient":
-        raise raw["auth"].refused(
-            f"auth lenient works on loopback addresses only, and {raw['host'].origin} opens {wide[0]}; "
+        text = (
+            "auth lenient works on loopback addresses only, and {origin} opens {host}; "
             "with verify, callers from outside need the keys"
         )
+        raise raw["auth"].refused(Phrase(text, origin=raw["host"].origin, host=wide[0]))
 
 
 def _is_loopback(host: str) -> bool:
@@ -228,15 +235,16 @@ def _read_file(folder: Path) -> tuple[dict[str, _Raw], Resources, Marks]:
     except FileNotFoundError:
         return {}, Resources(), {}
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{FILE_NAME}: cannot be read: {error}") from error
+        raise ConfigError(Phrase("{origin}: cannot be read: {reason}", origin=FILE_NAME, reason=error)) from error
     from emulator.wire.yaml import RepeatedKey, UnreadableYaml, read_document  # most installations have no file
 
     try:
         content, marks = read_document(text)
-    except RepeatedKey as error:
-        raise ConfigError(placed((error.line, error.column), f"{error.field} is given twice")) from error
     except UnreadableYaml as error:
-        raise ConfigError(placed((error.line, error.column), f"not valid YAML: {error.problem}")) from error
+        problem = Phrase("not valid YAML: {reason}", reason=Phrase(error.problem))
+        if isinstance(error, RepeatedKey):
+            problem = Phrase("{name} is given twice", name=error.field)
+        raise ConfigError(placed((error.line, error.column), problem)) from error
     if content is not None and not isinstance(content, dict):
         raise ConfigError(placed(marks[()], "the file must be a mapping of settings"))
     raw: dict[str, _Raw] = {}
@@ -248,7 +256,7 @@ def _read_file(folder: Path) -> tuple[dict[str, _Raw], Resources, Marks]:
         if key in RESOURCE_KEYS:
             resources[key] = value
         elif key not in options:
-            raise ConfigError(placed(mark, f"there is no setting {key!r}{_suggestion(key)}"))
+            raise ConfigError(placed(mark, _no_setting(key)))
         elif value is not None:
             raw[key] = _Raw(value, f"{FILE_NAME}:{mark.line}", folder, mark.column)
     return raw, resources, marks
@@ -256,25 +264,30 @@ def _read_file(folder: Path) -> tuple[dict[str, _Raw], Resources, Marks]:
 
 def placed(mark: tuple[int, int], problem: str) -> str:
     """Return a problem of ``localyun.yaml`` with its place."""
-    return f"{FILE_NAME}:{mark[0]}: {problem} (column {mark[1]})"
+    where = {"file": FILE_NAME, "line": mark[0], "column": mark[1]}
+    return Phrase("{file}:{line}: {problem} (column {column})", problem=problem, **where)
 
 
-def _suggestion(key: str) -> str:
+def _no_setting(key: str) -> Phrase:
     import difflib  # only for an error message
 
     near = difflib.get_close_matches(key.lower().replace("-", "_"), [option.name for option in OPTIONS], n=1)
-    return f"; did you mean {near[0]}?" if near else ""
+    if near:
+        return Phrase("there is no setting {name!r}; did you mean {near}?", name=key, near=near[0])
+    return Phrase("there is no setting {name!r}", name=key)
 
 
 HOSTS = Items(TEXT, least=1)
 """Addresses or names: a list, or a text with commas between them."""
 
 _PORT = Whole(0, 65535, words={"auto": AUTO_PORT})
-_DAYS = Duration(0, _MOST_DAYS, "days", expected=f"a whole number of days up to {_MOST_DAYS}, 0 for no limit")
-_KEY_ID = Text(form="[A-Za-z0-9._-]{1,128}", expected="1 to 128 letters, digits, dots, hyphens and underscores")
-_KEY_SECRET = Text(form="[ -~]{1,128}", expected="1 to 128 printable ASCII characters")
-_ACCOUNT = Text(form="[0-9]{1,32}", expected="1 to 32 digits", digits=True)
-_REGION = Text(form="[a-z][a-z0-9-]{0,63}", expected="the id of a region such as cn-hangzhou")
+_DAYS = Duration(
+    0, _MOST_DAYS, "days", expected=Phrase("a whole number of days up to {most}, 0 for no limit", most=_MOST_DAYS)
+)
+_KEY_ID = Text(form="[A-Za-z0-9._-]{1,128}", expected=Phrase("1 to 128 letters, digits, dots, hyphens and underscores"))
+_KEY_SECRET = Text(form="[ -~]{1,128}", expected=Phrase("1 to 128 printable ASCII characters"))
+_ACCOUNT = Text(form="[0-9]{1,32}", expected=Phrase("1 to 32 digits"), digits=True)
+_REGION = Text(form="[a-z][a-z0-9-]{0,63}", expected=Phrase("the id of a region such as cn-hangzhou"))
 
 FLAGS = "option"
 """The form of fields that can be given on the command line."""

@@ -30,7 +30,10 @@ from emulator.drawing.words import WORDS
 from emulator.kernel.instrumentation import EVENTS
 from emulator.lab.exploration import SENTENCES
 from emulator.samples import TUTORIALS
-from emulator.services.workflow.rehearsal.coverage import KINDS, PHRASES
+from emulator.services.workflow.languages.fdl.reader import STEP
+from emulator.services.workflow.languages.statemachine.reader import STATE
+from emulator.services.workflow.rehearsal.coverage import KINDS
+from emulator.services.workflow.rehearsal.coverage import PHRASES as WORDS_OF_COVERAGE
 from tests.suites.figures import markdown as suites
 from tools import chinese, operations
 from tools.kit import kit
@@ -71,6 +74,19 @@ msgstr ""
 "Content-Transfer-Encoding: 8bit\\n"
 """
 
+PHRASES = (
+    "kernel/phrases.py", "wire/answers.py", "wire/yaml.py", "services/workflow/engine/language.py",
+    "services/workflow/engine/model.py", "services/workflow/languages", "services/workflow/rehearsal",
+)  # fmt: skip
+"""Where mistakes in definitions and cases of flows are found, which commands and pages say in the user's language."""
+
+OF_SETTINGS = ("config.py", "wire/schema/settings.py")
+"""Where mistakes in settings are found, which only commands say."""
+
+OF_MISTAKES = ("Phrase", "failure", "refuse", "ValueError", "ExpressionError", "DefinitionError", "CaseError",
+               "UnreadableYaml", "RepeatedKey", "_error", "ConfigError", "refused", "placed")  # fmt: skip
+"""What takes the text of a mistake."""
+
 OF_FIELDS = {each.help[0] for shape in (*resources().values(), OPTIONS) for each in shape}
 """Texts whose translation stands beside them, in the row of the field."""
 
@@ -93,12 +109,59 @@ def texts():
     found.update(
         dict.fromkeys(("the configured port", *STATUS, *WORDS, *EVENTS, *OUTCOMES, *ENDS, *PARTS, *VALUES, *ARGPARSE))
     )
-    found.update(dict.fromkeys((*SENTENCES.values(), *KINDS, *PHRASES)))
+    found.update(dict.fromkeys((*SENTENCES.values(), *KINDS, *WORDS_OF_COVERAGE, *phrases(PHRASES + OF_SETTINGS))))
     found.update(
         dict.fromkeys((*(each.value for each in Action), *(words_of(each).counted for each in Action), *PROBLEMS))
     )
     found.pop("", None)
     return list(found)
+
+
+def phrases(places=PHRASES):
+    """Return the texts of mistakes, by default of those in definitions and cases of flows."""
+    found = {}
+    for path in _modules(places):
+        found.update(dict.fromkeys(_phrases(ast.parse(path.read_text(encoding="utf-8")))))
+    found.update(dict.fromkeys((STEP.title, STATE.title, "version", "mode")))
+    return [text for text in found if re.search("[A-Za-z]{2}", text)]
+
+
+def _modules(places):
+    for place in places:
+        path = ROOT / "emulator" / place
+        yield from [path] if path.is_file() else sorted(path.rglob("*.py"))
+
+
+def _phrases(tree):
+    """Yield the texts that are given directly, or by a name that the same function assigns them to."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    for scope in [*functions, tree]:
+        named = {}
+        for node in ast.walk(scope):
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                named.setdefault(node.targets[0].id, []).extend(_constants(node.value))
+        for node in ast.walk(scope):
+            if isinstance(node, ast.Call) and _name(node.func) in OF_MISTAKES:
+                for argument in node.args[:2]:
+                    is_local = isinstance(argument, ast.Name) and scope is not tree
+                    yield from named.get(argument.id, ()) if is_local else _constants(argument)
+
+
+def _constants(node):
+    """Yield the text of an expression, both of a condition."""
+    if isinstance(node, ast.IfExp):
+        yield from (*_constants(node.body), *_constants(node.orelse))
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+
+
+def unknown_phrases():
+    """Yield the places where a mistake has a text that no catalogue can know: (file, line)."""
+    for path in _modules((*PHRASES, *OF_SETTINGS)):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            is_mistake = isinstance(node, ast.Call) and _name(node.func) in OF_MISTAKES
+            if is_mistake and any(isinstance(argument, ast.JoinedStr) for argument in node.args[:2]):
+                yield path.relative_to(ROOT).as_posix(), node.lineno
 
 
 def console_texts():
@@ -112,6 +175,7 @@ def console_texts():
     for path in sorted(CONSOLE.rglob("*.py")):
         found.update(dict.fromkeys(_marked(ast.parse(path.read_text(encoding="utf-8")), "_", "FormRefused")))
     found.update(dict.fromkeys((*STATES.values(), *COMING, *CAUSES.values(), *WORDS, *SENTENCES.values())))
+    found.update(dict.fromkeys(phrases()))
     for each in TUTORIALS:
         found.update(dict.fromkeys((each.title, each.duration)))
     return list(found)

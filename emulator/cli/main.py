@@ -62,7 +62,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 say_where_else(settings)
             return error.exit_code
     except ConfigError as error:
-        complain(str(error))
+        from emulator.kernel.phrases import said  # the settings have imported it
+
+        complain(said(str(error), _))
         return WRONG_USAGE
     except CommandFailed as error:
         complain(str(error))

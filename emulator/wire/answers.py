@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal, get_args
 
 from emulator.kernel.frozen import frozen
+from emulator.kernel.phrases import Phrase
 from emulator.wire.dates import parse_duration
 
 MOST_ANSWERS: Final = 10_000
@@ -83,10 +84,10 @@ def read_script(answers: Any, then: Any) -> Script:
     """
     chosen: Then = then or "repeat"
     if chosen not in get_args(Then):
-        raise ValueError(f"then must be one of {', '.join(get_args(Then))}")
+        raise ValueError(Phrase("then must be one of {names}", names=", ".join(get_args(Then))))
     documents = answers or []
     if len(documents) > MOST_ANSWERS:
-        raise ValueError(f"a mock has at most {MOST_ANSWERS} answers")
+        raise ValueError(Phrase("a mock has at most {most} answers", most=MOST_ANSWERS))
     read = tuple(read_answer(each) for each in documents)
     if not read and chosen == "repeat":
         raise ValueError("answers is empty, and there is nothing to repeat")
@@ -102,9 +103,8 @@ def read_answer(answer: Any) -> Answer:
         raise ValueError("each of the answers must be an object")  # noqa: TRY004 - told to a user, like the others
     unknown = [name for name in answer if name not in {*_ALSO, "return", "error", "delay", "never"}]
     if unknown:
-        raise ValueError(
-            f"an answer has no member {unknown[0]!r}; it has return (or returns), error (or raises), delay and never"
-        )
+        text = "an answer has no member {name!r}; it has return (or returns), error (or raises), delay and never"
+        raise ValueError(Phrase(text, name=unknown[0]))
     if len(answer.keys() - {"delay"}) > 1:
         raise ValueError("an answer returns or is an error, not both")
     delay_ms = _delay(answer.get("delay"))

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
+from emulator.kernel.phrases import Phrase
+
 MOST_VALUES: Final = 100_000
 """Keys and values of one text, aliases counted in full."""
 
@@ -178,7 +180,7 @@ def _decoded(content: bytes) -> str:
         return content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise UnreadableYaml(f"not {error.encoding} text", line, is_syntax=True) from error
+        raise UnreadableYaml(Phrase("not {encoding} text", encoding=error.encoding), line, is_syntax=True) from error
 
 
 Path = tuple[str, ...]
@@ -265,9 +267,10 @@ class _Composer:
 
     def _target(self, event: Any) -> Node:
         if any(opened.anchor == event.anchor for opened, _ in self._open):
-            raise self._error(f"a value contains itself: no finished value has the anchor {event.anchor!r}", event)
+            problem = "a value contains itself: no finished value has the anchor {name!r}"
+            raise self._error(Phrase(problem, name=event.anchor), event)
         if event.anchor not in self._anchors:
-            raise self._error(f"no finished value has the anchor {event.anchor!r}", event)
+            raise self._error(Phrase("no finished value has the anchor {name!r}", name=event.anchor), event)
         return self._anchors[event.anchor]
 
     def _scalar(self, event: Any) -> Node:
@@ -282,14 +285,14 @@ class _Composer:
     def _tagged(self, event: Any, node: Node) -> Node:
         meant = self._tags(event.tag, node) if self._tags is not None else None
         if meant is None:
-            raise self._error(f"the tag {event.tag} is not known", event)
+            raise self._error(Phrase("the tag {tag} is not known", tag=event.tag), event)
         return meant
 
     def _enter(self, event: Any) -> None:
         if self._tags is None and event.tag not in _COLLECTION_TAGS:
-            raise self._error(f"the tag {event.tag} is not known", event)
+            raise self._error(Phrase("the tag {tag} is not known", tag=event.tag), event)
         if len(self._open) >= self._deepest:
-            raise self._error(f"nested more than {self._deepest} levels deep", event)
+            raise self._error(Phrase("nested more than {most} levels deep", most=self._deepest), event)
         self._open.append((event, []))
 
     def _leave(self) -> None:
@@ -311,9 +314,10 @@ class _Composer:
             self._anchors[event.anchor] = node
         self._size += node.weight if type(event).__name__ == "AliasEvent" else 1
         if self._size > self._most_values:
-            raise self._error(f"more than {self._most_values} values, aliases counted in full", event)
+            problem = "more than {most} values, aliases counted in full"
+            raise self._error(Phrase(problem, most=self._most_values), event)
         if len(self._open) + node.height > self._deepest + 1:
-            raise self._error(f"nested more than {self._deepest} levels deep", event)
+            raise self._error(Phrase("nested more than {most} levels deep", most=self._deepest), event)
         if self._open:
             self._open[-1][1].append(node)
         else:

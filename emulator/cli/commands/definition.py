@@ -9,6 +9,7 @@ from emulator.cli.client import pause
 from emulator.cli.output import DONE, CommandFailed, WrongUsage, _, note, say, say_json, tell, unreadable, wants_json
 from emulator.cli.parameters import parameters_of
 from emulator.config import Settings
+from emulator.kernel.phrases import said
 
 if TYPE_CHECKING:
     from emulator.services.workflow.engine.language import DefinitionError
@@ -78,7 +79,7 @@ def _check(arguments: Namespace) -> int:
         return 0
     say(_("ok, 1 step") if steps == 1 else _("ok, {number} steps", number=steps))
     for warning in flow.warnings:
-        say(_("warning: {text}", text=warning))
+        say(_("warning: {text}", text=said(warning, _)))
     for each in notes:
         say(_("note: {text}", text=each))
     return 0
@@ -164,19 +165,29 @@ def read_definition(name: str) -> str:
 
 
 def _refuse(arguments: Namespace, error: "DefinitionError") -> None:
+    mistakes = error.every()
     if wants_json(arguments):
-        where: dict[str, object] = {"line": error.line, "column": error.column, "field": error.field}
-        if error.expression is not None:
-            where["expression"], where["position"] = error.expression
-        say_json({"ok": False, "error": {**where, "message": error.message}})
+        errors = [_as_json(each) for each in mistakes]
+        say_json({"ok": False, "error": errors[0], "errors": errors})
         return
-    subject = f"{error.field}: " if error.field else ""
     name = "<stdin>" if arguments.file == STANDARD_INPUT else arguments.file
-    # The form that editors and CI systems read, and where they read it.
-    say(f"{name}:{error.line}:{error.column}: {subject}{error.message}")
+    for each in mistakes:
+        # The form that editors and CI systems read, and where they read it.
+        message = said(each.message, _)
+        text = _("{field}: {message}", field=each.field, message=message) if each.field else message
+        say(f"{name}:{each.line}:{each.column}: {text}")
+        if each.expression is not None:
+            for line in pointed_at(*each.expression):
+                say(line)
+    if len(mistakes) > 1:
+        note(_("{number} mistakes", number=len(mistakes)))
+
+
+def _as_json(error: "DefinitionError") -> dict[str, object]:
+    where: dict[str, object] = {"line": error.line, "column": error.column, "field": error.field}
     if error.expression is not None:
-        for line in pointed_at(*error.expression):
-            say(line)
+        where["expression"], where["position"] = error.expression
+    return {**where, "message": error.message}
 
 
 def pointed_at(expression: str, position: int) -> tuple[str, str]:

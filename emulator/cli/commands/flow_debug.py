@@ -25,6 +25,7 @@ from emulator.cli.output import (
 )
 from emulator.cli.parameters import parameters_of
 from emulator.config import Settings
+from emulator.kernel.phrases import said
 
 if TYPE_CHECKING:
     from emulator.services.workflow.languages.references import Standalone
@@ -74,11 +75,11 @@ def _check_mocks(file: str, definition: "Standalone") -> None:
     try:
         doubts = read_mock_file(Path(file), definition.program())
     except CaseError as error:
-        raise WrongUsage(str(error)) from error
+        raise WrongUsage(said(str(error), _)) from error
     except DefinitionError:
         return
     for doubt in doubts:
-        complain(doubt)
+        complain(said(doubt, _))
 
 
 def fork(arguments: Namespace, settings: Settings) -> int:

@@ -12,6 +12,7 @@ from emulator.cli.tree_view import Style, render
 from emulator.config import Settings
 from emulator.drawing.execution_tree import Execution
 from emulator.kernel.clock import Millis
+from emulator.kernel.phrases import said
 from emulator.wire.dates import iso_millis
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def replay(arguments: Namespace, settings: Settings) -> int:
         program = definition.program()
         root = read_document(definition.text)
     except DefinitionError as error:
-        raise UnreadableHistory(f"{place}:{error.line}:{error.column}: {error.message}") from error
+        raise UnreadableHistory(f"{place}:{error.line}:{error.column}: {said(error.message, _)}") from error
     replayed = rehearsal.replay(program, history, definition.resources)
     if arguments.report:
         write(Path(arguments.report), json.dumps(rehearsal.report(replayed), indent=2) + "\n")
@@ -87,7 +88,7 @@ def show(arguments: Namespace, settings: Settings) -> int:
         try:
             write(Path(arguments.output), picture(definition.text, Path(arguments.file).stem, execution, "svg"))
         except DefinitionError as error:
-            raise UnreadableHistory(f"{place}:{error.line}:{error.column}: {error.message}") from error
+            raise UnreadableHistory(f"{place}:{error.line}:{error.column}: {said(error.message, _)}") from error
         say(_("wrote {file}", file=arguments.output))
         return DONE
     if wants_json(arguments):

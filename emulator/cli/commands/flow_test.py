@@ -25,6 +25,7 @@ from emulator.cli.output import (
 from emulator.cli.parameters import parameters_of
 from emulator.config import Settings
 from emulator.kernel.clock import SystemClock
+from emulator.kernel.phrases import said
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -69,7 +70,7 @@ def test(arguments: Namespace, settings: Settings) -> int:
     within = Path(arguments.within) if arguments.within else None
     suites = [_read(file, parameters, within) for file in _files(arguments.files)]
     for doubt in dict.fromkeys(doubt for suite in suites for doubt in suite.doubts):
-        complain(doubt)
+        complain(said(doubt, _))
     results: list[tuple[Suite, Coverage, list[Ran]]] = []
     for suite in suites:
         chosen = [
@@ -129,7 +130,7 @@ def _read(file: Path, parameters: Mapping[str, str], within: Path | None = None)
     try:
         return read_suite(file, parameters, within)
     except CaseError as error:
-        raise Unusable(str(error)) from error
+        raise Unusable(said(str(error), _)) from error
 
 
 def _run(suite: "Suite", chosen: list[int], jobs: int) -> "tuple[Coverage, list[Ran]]":
@@ -179,7 +180,7 @@ def _tell(results: "Iterable[tuple[Suite, Coverage, list[Ran]]]", *, with_covera
             if each.reasons:
                 say(f"{suite.file}:{each.line}: {each.name}")
                 for reason in each.reasons:
-                    say(f"    {reason}")
+                    say(f"    {said(reason, _)}")
         if with_coverage:
             for line in covered_lines(str(suite.flow), coverage):
                 say(line)
@@ -291,7 +292,7 @@ def cases(arguments: Namespace, settings: Settings) -> int:
         except (OSError, UnicodeDecodeError) as error:
             raise Unusable(unreadable(path, error)) from error
         except DefinitionError as error:
-            raise Unusable(f"{path}:{error.line}:{error.column}: {error.message}") from error
+            raise Unusable(f"{path}:{error.line}:{error.column}: {said(error.message, _)}") from error
     proposed, missing = propose(program, covered)
     if wants_json(arguments):
         say_json({"cases": proposed, "missing": [item._asdict() for item in missing]})

@@ -19,6 +19,7 @@ from emulator.cli.output import CommandFailed, _, complain, say, tell
 from emulator.cli.tree_view import Event, spoken
 from emulator.config import Settings
 from emulator.drawing.execution_tree import Execution
+from emulator.kernel.phrases import said
 
 STANDARD_OUTPUT = "-"
 Recorded = Mapping[str, Any]
@@ -70,7 +71,7 @@ def picture(definition: str, title: str, execution: Execution | None, form: str)
     try:
         return drawing.picture(definition, title, execution, "mermaid" if form == "mermaid" else "svg", _)
     except DefinitionError as error:
-        raise CommandFailed(_("the definition cannot be drawn: {error}", error=error)) from error
+        raise CommandFailed(_("the definition cannot be drawn: {error}", error=said(str(error), _))) from error
 
 
 def picture_of_execution(described: Mapping[str, Any], history: Iterable[Event], form: str) -> str:

@@ -12,6 +12,7 @@ from emulator.console.language import catalogue
 from emulator.console.making import RPC
 from emulator.console.view import Row, done, field, view
 from emulator.deploy.kinds import PROVIDERS
+from emulator.kernel.phrases import said
 from emulator.services.workflow.engine.language import DefinitionError
 from emulator.services.workflow.languages.programs import read_program
 from emulator.services.workflow.model import FLOW
@@ -85,11 +86,11 @@ def _call(action: str, name: str, settings: Row) -> None:
 
 
 def _checked(definition: str) -> Row:
-    """Return the ``problem`` of a definition with its place, and the ``graph`` of one that has none."""
-    text, said = definition.replace("\r\n", "\n"), catalogue(g.language).gettext
+    """Return the ``problems`` of a definition with their places, and the ``graph`` of one that has none."""
+    text, say = definition.replace("\r\n", "\n"), catalogue(g.language).gettext
     try:
         read_program(text)
     except DefinitionError as error:
-        return {"problem": str(error), "graph": ""}
-    drawn = graph(text, None, said("Graph"), said) if len(text) <= _LONGEST else ""
-    return {"problem": "", "graph": drawn}
+        return {"problems": [said(str(each), say) for each in error.every()], "graph": ""}
+    drawn = graph(text, None, say("Graph"), say) if len(text) <= _LONGEST else ""
+    return {"problems": [], "graph": drawn}

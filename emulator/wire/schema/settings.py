@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from emulator.kernel.phrases import Phrase, alternatives
 from emulator.wire.schema.kinds import Flag, Folder, Items, Kind, MapOf, Number, OneOf, Ruled, Text, Time, Whole
 from emulator.wire.schema.notation import Notation
 
@@ -27,7 +28,7 @@ class SettingValues(Notation[Reader]):
             if kind.digits and isinstance(value, int) and not isinstance(value, bool):
                 value = str(value)
             if not isinstance(value, str) or not re.fullmatch(kind.form or ".*", value, re.DOTALL):
-                raise ValueError(kind.expected or "a text")
+                raise ValueError(kind.expected or Phrase("a text"))
             return value
 
         return read
@@ -42,7 +43,8 @@ class SettingValues(Notation[Reader]):
             if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= longest:
                 value = int(value)
             if not isinstance(value, int) or isinstance(value, bool) or not kind.allows(value):
-                raise ValueError(kind.expected or f"a whole number from {kind.low} to {kind.high}")
+                expected = Phrase("a whole number from {low} to {high}", low=kind.low, high=kind.high)
+                raise ValueError(kind.expected or expected)
             return value
 
         return read
@@ -59,7 +61,7 @@ class SettingValues(Notation[Reader]):
             except (TypeError, ValueError, OverflowError):
                 number = float("nan")
             if not low <= number <= high:  # no comparison holds for what is no number
-                raise ValueError(f"a number from {low} to {high}")
+                raise ValueError(Phrase("a number from {low} to {high}", low=low, high=high))
             return number
 
         return read
@@ -81,7 +83,7 @@ class SettingValues(Notation[Reader]):
 
         def read(value: Any, _: Path) -> str:
             if value not in kind.choices:
-                raise ValueError(" or ".join(kind.choices))
+                raise ValueError(alternatives(tuple(kind.choices)))
             return str(value)
 
         return read
@@ -101,7 +103,7 @@ class SettingValues(Notation[Reader]):
 
     def items(self, kind: Items) -> Reader:
         """Take a list, or a text with commas between its items."""
-        expected = "an address or a list of addresses"
+        expected = Phrase("an address or a list of addresses")
 
         def read(value: Any, _: Path) -> tuple[str, ...]:
             parts = value.split(",") if isinstance(value, str) else value
@@ -116,7 +118,7 @@ class SettingValues(Notation[Reader]):
     def map_of(self, kind: MapOf) -> Reader:
         """Take a mapping, or a text ``NAME=VALUE,NAME=VALUE``."""
         item = self.reader(kind.kind)
-        expected = "a mapping of runtime names to executables (in the environment: NAME=PATH,NAME=PATH)"
+        expected = Phrase("a mapping of runtime names to executables (in the environment: NAME=PATH,NAME=PATH)")
 
         def read(value: Any, folder: Path) -> dict[str, Any]:
             if isinstance(value, str):
@@ -172,7 +174,7 @@ def _executable(value: Any, folder: Path) -> Path:
         text = shutil.which(text) or text
     path = folder / _expanded(text)
     if not path.is_file():
-        raise ValueError(f"a mapping to existing executables; there is no {text}")
+        raise ValueError(Phrase("a mapping to existing executables; there is no {path}", path=text))
     return path
 
 

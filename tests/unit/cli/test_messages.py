@@ -2,12 +2,11 @@
 
 import re
 from pathlib import Path
-from string import Formatter
 
 import pytest
 
 from emulator.cli.output import DOMAIN, FOLDER
-from tests.catalogue import SAMPLES, compiled, read, sample_texts, texts, untranslated
+from tests.catalogue import SAMPLES, compiled, read, sample_texts, texts, unknown_phrases, untranslated
 
 CATALOGUES = [
     *sorted(Path(FOLDER).glob(f"*/LC_MESSAGES/{DOMAIN}.po")),
@@ -17,13 +16,18 @@ CATALOGUES = [
 
 def fields(text):
     """Return what is filled into a text: {names}, and the %(names)s of argparse."""
-    braces = sorted(name for _, name, _, _ in Formatter().parse(text) if name) if "%" not in text else []
+    braces = sorted(re.findall(r"\{(\w+)[!:}]", text)) if "%" not in text else []
     return braces, sorted(re.findall(r"%\(\w+\)[rs]|%[rs]", text))
 
 
 def test_nothing_is_printed_past_the_catalogue():
     """Every text of the commands and of the samples is looked up."""
     assert list(untranslated()) == []
+
+
+def test_every_mistake_has_a_text_that_can_be_looked_up():
+    """Those of definitions and cases of flows are phrases with fields, not put together."""
+    assert list(unknown_phrases()) == []
 
 
 @pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: f"{path.stem}-{path.parts[-3]}")
@@ -66,3 +70,21 @@ def test_command_speaks_chinese_when_the_locale_does(program):
 def test_command_speaks_english_otherwise(program, env):
     """A language without a catalogue, and a terminal that cannot show Chinese characters."""
     assert "stop the emulator" in program.run("--help", **env).stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("auth: strict\n", "localyun.yaml:1: auth 应为\uff1averify 或 lenient\uff0c而不是 'strict'\uff08第 1 列\uff09"),
+        ("prt: 1\n", "localyun.yaml:1: 没有设置 'prt'\uff1b是否想写 port\uff1f\uff08第 1 列\uff09"),
+        ("port: 1\nport: 2\n", "localyun.yaml:2: port 给出了两次\uff08第 1 列\uff09"),
+    ],
+    ids=["value", "name", "repeated"],
+)
+def test_settings_are_refused_in_chinese(program, text, refused):
+    """By every command, with the place in the file."""
+    (program.folder / "localyun.yaml").write_text(text, encoding="utf-8")
+
+    done = program.run("config", LC_ALL="zh_CN.UTF-8", PYTHONUTF8="1")
+
+    assert (done.returncode, done.stderr) == (2, f"localyun: {refused}\n")

@@ -81,6 +81,21 @@ def test_cases_that_came_otherwise_are_told_and_updated(program, cases):
     assert passed.returncode == 0
 
 
+def test_reasons_of_failing_cases_are_told_in_chinese(program, cases):
+    """As the user's language asks for; the report is English."""
+    chinese = {"LC_ALL": "zh_CN.UTF-8", "PYTHONUTF8": "1"}
+
+    told = program.run("flow", "test", cases.name, "--junit", "report.xml", **chinese).stdout
+    cases.write_text(CASES.replace("status: Succeeded", "status: Suceeded"))
+    refused = program.run("flow", "test", cases.name, **chinese)
+
+    assert "    lasts" not in told
+    assert "    用时 600s\uff0c预期为 5s\n" in told
+    assert "expected 5s" in (program.folder / "report.xml").read_text(encoding="utf-8")
+    assert refused.returncode == 2
+    assert ":5:22: 没有状态 'Suceeded'\uff1b是否想写 'Succeeded'\uff1f" in refused.stderr
+
+
 def test_what_an_update_cannot_replace_still_fails(program, cases):
     """A case that expects nothing and fails has nothing to be replaced; other failures are."""
     cases.write_text(CASES.replace("expect:\n      error: Other", "tags: [x]"))

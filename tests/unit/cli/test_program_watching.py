@@ -201,6 +201,30 @@ def test_definition_that_would_be_refused_is_told_with_its_place(program):
     assert (error["line"], error["column"], error["field"]) == (4, column, "steps[0].type")
 
 
+def test_every_mistake_of_a_definition_is_told(program):
+    """In the order of its lines, and in Chinese where that is asked for; JSON is English and has all."""
+    text = "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: a, goto: b}\n  - {type: wait, name: a}\nend: true\n"
+    (program.folder / "f.yml").write_text(text, encoding="utf-8")
+    chinese = {"LC_ALL": "zh_CN.UTF-8", "PYTHONUTF8": "1"}
+
+    refused = program.run("flow", "check", "f.yml")
+    spoken = program.run("flow", "check", "f.yml", **chinese)
+    as_json = json.loads(program.run("flow", "check", "f.yml", "--json", **chinese).stdout)
+
+    assert (refused.returncode, refused.stderr) == (1, "4 mistakes\n")
+    assert [line.split(" ")[0] for line in refused.stdout.splitlines()] == [
+        "f.yml:4:27:",
+        "f.yml:5:5:",
+        "f.yml:5:24:",
+        "f.yml:6:1:",
+    ]
+    assert "f.yml:5:24: steps[1].name: another step, in line 4, has the name 'a'\n" in refused.stdout
+    assert "f.yml:5:24: steps[1].name\uff1a第 4 行的步骤已使用名称 'a'\n" in spoken.stdout
+    assert [each["line"] for each in as_json["errors"]] == [4, 5, 5, 6]
+    assert as_json["errors"][2]["message"] == "another step, in line 4, has the name 'a'"
+    assert as_json["error"] == as_json["errors"][0]
+
+
 def test_a_caret_stands_under_what_an_expression_has_wrong(program):
     """Of state machines; the JSON has the expression and the offset."""
     head = "Type: StateMachine\nName: m\nSpecVersion: v1\nStartAt: p\nStates:\n  - Type: Pass\n    Name: p\n"

@@ -28,6 +28,7 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, get_args
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
+from emulator.kernel.phrases import Phrase
 from emulator.services.workflow.engine.events import Event, StepExited
 from emulator.services.workflow.engine.model import Definition, Entry, Step, Strand, Task
 from emulator.services.workflow.engine.state import ExecutionState
@@ -170,8 +171,10 @@ class DefinitionError(Exception):
         super().__init__(f"{field}: {message}" if field else message)
 
     def __str__(self) -> str:
-        subject = f"{self.field}: " if self.field else ""
-        return f"{subject}{self.message} (line {self.line}, column {self.column})"
+        where = {"field": self.field, "line": self.line, "column": self.column}
+        if self.field:
+            return Phrase("{field}: {message} (line {line}, column {column})", message=self.message, **where)
+        return Phrase("{message} (line {line}, column {column})", message=self.message, **where)
 
     def every(self) -> "list[DefinitionError]":
         """Return this mistake and the others in the order of their places, each once."""

@@ -177,15 +177,11 @@ def settle(mistakes: list[DefinitionError]) -> None:
         raise first
 
 
-def named(parts: Iterable[LocatedNode], member: str) -> set[str]:
+def named(parts: Iterable[LocatedNode], member: str) -> list[str]:
     """Return the names of steps as they stand there, whatever else is wrong with the steps."""
     tables = (part.node for part in parts if isinstance(part.node, Table))
-    return {
-        value.text
-        for table in tables
-        for key, value in table.entries
-        if key.text == member and isinstance(value, Scalar)
-    }
+    entries = (entry for table in tables for entry in table.entries)
+    return [value.text for key, value in entries if key.text == member and isinstance(value, Scalar)]
 
 
 def reachable(ways: Mapping[str, Iterable[str]], start: str) -> set[str]:

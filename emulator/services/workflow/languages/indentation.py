@@ -76,13 +76,11 @@ def _indent(line: str) -> int:
 def indentation(table: Table, key: Scalar, shape: Shape | None, known: Collection[str]) -> str:
     """Return advice for the unknown *key* of a *table*, empty when what stands above has no such field either."""
     keys = [each for each, _ in table.entries]
-    above = keys[keys.index(key) - 1] if keys.index(key) else None
-    if shape is None or above is None or above.text not in known:
-        return ""
-    field = next((each for each in shape if above.text in each.names.get("definition", (each.name,))), None)
+    above = next((each.text for each in reversed(keys[: keys.index(key)]) if each.text in known), None)
+    field = next((each for each in shape or () if each.name == above), None)
     if field is None or key.text not in _inside(field.kind):
         return ""
-    return Phrase("indent it more if it belongs to {name!r} above", name=above.text)
+    return Phrase("indent it more if it belongs to {name!r} above", name=above)
 
 
 def _inside(kind: Kind) -> set[str]:

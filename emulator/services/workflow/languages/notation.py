@@ -16,7 +16,6 @@ from emulator.services.workflow.languages.document import (
     Finish,
     LocatedNode,
     Reading,
-    noting,
     read_each,
     settle,
 )
@@ -121,8 +120,10 @@ class Definitions(Notation[Reader]):
         """
         mistakes: list[DefinitionError] = []
         values = self.gather(shape, part, reading, mistakes)
-        with noting(mistakes):
+        try:
             values = finish(values, part, reading)
+        except DefinitionError as mistake:
+            mistakes.append(mistake)
         settle(mistakes)
         return values
 
@@ -154,7 +155,7 @@ class Definitions(Notation[Reader]):
     def both(self, shape: Shape, names: tuple[str, ...], part: LocatedNode) -> DefinitionError:
         """Return the error for two of the fields *names*, given together, at the place of the second."""
         either = alternatives(names)
-        return part.failure(Phrase("a {what} has {either}, not both", what=Phrase(shape.title), either=either))
+        return part.failure(Phrase("a {what} has {either}, not both", what=shape.title, either=either))
 
     def _choice(
         self, shape: Shape, group: Either, part: LocatedNode, values: dict[str, Node]

@@ -8,7 +8,7 @@ Source: service integration, Serverless Workflow guide; the form of FC 3's ARNs,
 import re
 from typing import Final
 
-from emulator.kernel.phrases import Phrase
+from emulator.kernel.phrases import Phrase, alternatives
 from emulator.services.workflow.ports import (
     ActionResource,
     ArnTarget,
@@ -25,12 +25,14 @@ _TOPIC = re.compile(r"/topics/([^/\s]+)/messages\Z")
 _FLOW = re.compile(r"flow/([^/\s]+)\Z")
 _ACTION = re.compile(r"([A-Za-z][A-Za-z0-9_-]*):([A-Za-z][A-Za-z0-9_]*)\Z")
 
-_FORMS: Final = (
-    "acs:fc:{region}:{account}:services/{service}[.{qualifier}]/functions/{function}, "
-    "acs:fc:{region}:{account}:functions/{function}[/{qualifier}], "
-    "acs:mns:{region}:{account}:/queues/{queue}/messages, "
-    "acs:mns:{region}:{account}:/topics/{topic}/messages or "
-    "acs:fnf:{region}:{account}:flow/{name}"
+_FORMS: Final = alternatives(
+    (
+        "acs:fc:{region}:{account}:services/{service}[.{qualifier}]/functions/{function}",
+        "acs:fc:{region}:{account}:functions/{function}[/{qualifier}]",
+        "acs:mns:{region}:{account}:/queues/{queue}/messages",
+        "acs:mns:{region}:{account}:/topics/{topic}/messages",
+        "acs:fnf:{region}:{account}:flow/{name}",
+    )
 )
 
 

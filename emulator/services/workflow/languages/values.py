@@ -15,6 +15,7 @@ import json
 from enum import Enum
 from typing import Any, Final, Literal, assert_never
 
+from emulator.kernel.phrases import Phrase
 from emulator.services.workflow.engine.language import EvaluationError
 
 ComparisonSign = Literal["==", "!=", "<", "<=", ">", ">=", "in"]
@@ -32,7 +33,7 @@ class ExpressionError(Exception):
     def __init__(self, message: str, position: int) -> None:
         self.message = message
         self.position = position
-        super().__init__(f"{message} (at character {position + 1})")
+        super().__init__(Phrase("{message} (at character {number})", message=message, number=position + 1))
 
 
 class Missing(Enum):

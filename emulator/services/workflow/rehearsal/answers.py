@@ -7,6 +7,7 @@ A mock is for a step by its name, for a function (``service/function`` or ``func
 from collections.abc import Mapping
 from typing import Any
 
+from emulator.kernel.phrases import Phrase
 from emulator.services.workflow.engine.decide import RUNTIME_ERROR
 from emulator.services.workflow.engine.json_text import canonical
 from emulator.services.workflow.engine.language import CallService, Replied, Reported, Result
@@ -58,7 +59,7 @@ def read_mock(document: Any) -> Script:
     """
     if isinstance(document, Mapping) and document.keys() & {"answers", "then"}:
         if unknown := document.keys() - {"answers", "then"}:
-            raise ValueError(f"a mock has no member {min(unknown)!r}; it has answers and then")
+            raise ValueError(Phrase("a mock has no member {name!r}; it has answers and then", name=min(unknown)))
         return read_script(document.get("answers"), document.get("then"))
     return read_script(document if isinstance(document, list) else [document], "repeat")
 

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from emulator.kernel.bounds import is_within
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
+from emulator.kernel.phrases import Phrase
 from emulator.services.workflow.engine.events import StepEntered, TaskScheduled
 from emulator.services.workflow.engine.language import CallService, DefinitionError, Facts, Program
 from emulator.services.workflow.engine.model import all_steps
@@ -21,7 +22,7 @@ from emulator.services.workflow.languages.references import standalone
 from emulator.services.workflow.model import STATUS_OF, Status
 from emulator.services.workflow.rehearsal.answers import Mocks, give
 from emulator.services.workflow.rehearsal.coverage import Coverage, Item, Tracer
-from emulator.services.workflow.rehearsal.documents import CaseError, DocumentReader, MockReader
+from emulator.services.workflow.rehearsal.documents import CaseError, DocumentReader, MockReader, reason_of
 from emulator.services.workflow.rehearsal.drive import Drive, run
 from emulator.services.workflow.rehearsal.matching import differences, problem_of
 from emulator.services.workflow.rehearsal.names import nearest
@@ -106,7 +107,7 @@ class _Reader(DocumentReader):
     def suite(self, given: Mapping[str, str]) -> Suite:
         self._check(self._file, None)
         root = self.root()
-        members = self.members(root, _FILE, "a file of cases")
+        members = self.members(root, _FILE, Phrase("a file of cases"))
         if "flow" not in members or "cases" not in members:
             self.refuse(root, "a file of cases has flow and cases")
         flow = self._file.parent / self.text(members["flow"])
@@ -125,7 +126,7 @@ class _Reader(DocumentReader):
         seen: set[str] = set()
         for case, node in zip(read, cases.items, strict=True):
             if case.name in seen:
-                self.refuse(node, f"there are two cases called {case.name!r}")
+                self.refuse(node, Phrase("there are two cases called {name!r}", name=case.name))
             seen.add(case.name)
         return Suite(
             file=self._file, flow=flow, program=program, cases=read, parameters=parameters,
@@ -149,12 +150,14 @@ class _Reader(DocumentReader):
         shared_input: dict[str, Any],
         fixtures: Mapping[str, tuple[dict[str, Any], Mapping[str, Script]]],
     ) -> Case:
-        members = self.members(node, _CASE, "a case")
+        members = self.members(node, _CASE, Phrase("a case"))
         scripts, given = dict(shared), dict(shared_input)
         for used in self.items(members.get("use")):
             name = self.text(used)
             if name not in fixtures:
-                self.refuse(used, f"there is no fixture {name!r}; {nearest(name, list(fixtures))}")
+                self.refuse(
+                    used, Phrase("there is no fixture {name!r}; {hint}", name=name, hint=nearest(name, list(fixtures)))
+                )
             given |= fixtures[name][0]
             scripts |= fixtures[name][1]
         return Case(
@@ -169,7 +172,7 @@ class _Reader(DocumentReader):
     def _fixtures(self, node: Node | None) -> dict[str, tuple[dict[str, Any], Mapping[str, Script]]]:
         found: dict[str, tuple[dict[str, Any], Mapping[str, Script]]] = {}
         for key, value in self.entries(node, "fixtures"):
-            members = self.members(value, ("input", "mocks"), "a fixture")
+            members = self.members(value, ("input", "mocks"), Phrase("a fixture"))
             found[key.text] = (self.object(members.get("input")), self._scripts(members.get("mocks")))
         return found
 
@@ -189,7 +192,8 @@ class _Reader(DocumentReader):
                 self.refuse(part, problem)
             match name:
                 case "status" if value not in _STATUSES:
-                    self.refuse(part, f"there is no status {value!r}; {nearest(str(value), list(_STATUSES))}")
+                    hint = nearest(str(value), list(_STATUSES))
+                    self.refuse(part, Phrase("there is no status {name!r}; {hint}", name=value, hint=hint))
                 case "path":
                     for item in self.items(part):
                         self._known_step(item, self.text(item))
@@ -204,7 +208,9 @@ class _Reader(DocumentReader):
 
     def _known_step(self, node: Node, name: str) -> None:
         if name not in self._steps:
-            self.refuse(node, f"the flow has no step {name!r}; {nearest(name, self._steps)}")
+            self.refuse(
+                node, Phrase("the flow has no step {name!r}; {hint}", name=name, hint=nearest(name, self._steps))
+            )
 
     def _duration(self, node: Node) -> int:
         try:
@@ -214,13 +220,13 @@ class _Reader(DocumentReader):
 
     def _check(self, path: Path, node: Node | None) -> None:
         if self._within is not None and not is_within(path, self._within):
-            self.refuse(node, f"{path} is outside of {self._within}")
+            self.refuse(node, Phrase("{path} is outside of {folder}", path=path, folder=self._within))
 
     def _program(self, flow: Path, node: Node, parameters: Mapping[str, str]) -> Program:
         try:
             return load_program(flow, parameters)
         except (OSError, UnicodeDecodeError) as error:
-            raise CaseError(self._file, f"the flow {flow} cannot be read: {error}", node.line, node.column) from error
+            self.refuse(node, Phrase("the flow {file} cannot be read: {reason}", file=flow, reason=reason_of(error)))
         except DefinitionError as error:
             raise CaseError(flow, error.message, error.line, error.column) from error
 
@@ -304,30 +310,38 @@ def shown_history(drive: Drive) -> list[dict[str, Any]]:
 
 def _without_mock(call: CallService) -> str:
     name, target = call.step.name, target_of(call) or call.step.resource
-    return f"no mock is for the task {name!r}, which calls {target.label}: give mocks: {{{name}: ...}}"
+    text = "no mock is for the task {name!r}, which calls {target}: give mocks: {example}"
+    return Phrase(text, name=name, target=target.label, example=f"{{{name}: ...}}")
 
 
 def _reasons(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> Iterator[str]:
     if "status" not in expected and "error" not in expected and actual["status"] not in {Status.SUCCEEDED.value}:
-        yield f"status is {actual['status']} ({actual.get('error', '')} {actual.get('cause', '')}), expected Succeeded"
+        why = f"{actual.get('error', '')} {actual.get('cause', '')}"
+        yield Phrase("status is {status} ({why}), expected Succeeded", status=actual["status"], why=why)
     for name, wanted in expected.items():
         if name == "lasts":
             if actual["lasts"] != wanted:
-                yield f"lasts {actual['lasts'] / 1000:g}s, expected {wanted / 1000:g}s"
+                seconds = {"found": actual["lasts"] / 1000, "expected": wanted / 1000}
+                yield Phrase("lasts {found:g}s, expected {expected:g}s", **seconds)
         elif name == "path":
             if actual["path"] != wanted:
                 yield _path_difference(wanted, actual["path"])
         elif name == "calls":
             yield from differences(wanted, {step: actual["calls"].get(step, 0) for step in wanted}, "calls")
         elif name not in actual:
-            yield f"{name} is not there, expected {wanted!r}; the status is {actual['status']}"
+            text = "{name} is not there, expected {expected!r}; the status is {status}"
+            yield Phrase(text, name=name, expected=wanted, status=actual["status"])
         else:
             yield from differences(wanted, actual[name], name)
+
+
+_END: Final = Phrase("the end")
 
 
 def _path_difference(wanted: list[str], found: list[str]) -> str:
     pairs = enumerate(zip(wanted, found, strict=False))
     at = next((number for number, (one, other) in pairs if one != other), min(len(wanted), len(found)))
-    there = found[at] if at < len(found) else "the end"
-    hoped = wanted[at] if at < len(wanted) else "the end"
-    return f"path: after {', '.join(found[:at]) or 'the start'} comes {there}, expected {hoped}"
+    there = found[at] if at < len(found) else _END
+    hoped = wanted[at] if at < len(wanted) else _END
+    before = ", ".join(found[:at]) or Phrase("the start")
+    return Phrase("path: after {before} comes {found}, expected {expected}", before=before, found=there, expected=hoped)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from emulator.kernel.phrases import Phrase
 from emulator.services.workflow.engine.language import Program
 from emulator.services.workflow.engine.model import Task, all_steps
 from emulator.services.workflow.rehearsal.answers import named_by, read_mock
@@ -24,7 +25,13 @@ class CaseError(Exception):
         self.message = message
         self.line = line
         self.column = column
-        super().__init__(f"{file}:{line}:{column}: {message}")
+        place = f"{file}:{line}:{column}"
+        super().__init__(Phrase("{place}: {message}", place=place, message=message))
+
+
+def reason_of(error: Exception) -> object:
+    """Return why a file cannot be read, without the number of the system's error."""
+    return getattr(error, "strerror", None) or error
 
 
 class DocumentReader:
@@ -38,8 +45,8 @@ class DocumentReader:
         try:
             return read_nodes(self._file.read_text(encoding="utf-8"), most_values=MOST_VALUES)
         except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise CaseError(self._file, f"the file cannot be read: {reason}") from error
+            reason = reason_of(error)
+            raise CaseError(self._file, Phrase("the file cannot be read: {reason}", reason=reason)) from error
         except UnreadableYaml as error:
             raise CaseError(self._file, error.problem, error.line, error.column) from error
 
@@ -47,7 +54,8 @@ class DocumentReader:
         """Return the members of a map that has no others than those *known*."""
         for key, _ in self.entries(node, what):
             if key.text not in known:
-                self.refuse(key, f"{what} has no member {key.text!r}; {nearest(key.text, list(known))}")
+                hint = nearest(key.text, list(known))
+                self.refuse(key, Phrase("{what} has no member {name!r}; {hint}", what=what, name=key.text, hint=hint))
         return {key.text: value for key, value in self.entries(node, what)}
 
     def entries(self, node: Node | None, what: str) -> tuple[tuple[Scalar, Node], ...]:
@@ -55,7 +63,7 @@ class DocumentReader:
         if node is None:
             return ()
         if not isinstance(node, Table):
-            self.refuse(node, f"{what} is a map")
+            self.refuse(node, Phrase("{what} is a map", what=what))
         return node.entries
 
     def items(self, node: Node | None) -> tuple[Node, ...]:
@@ -100,7 +108,8 @@ class MockReader(DocumentReader):
         for key, value in self.entries(node, "mocks"):
             name = _key(key.text)
             if name not in self._known:
-                self.refuse(key, f"the flow calls nothing that is {key.text!r}; {nearest(key.text, self._names)}")
+                hint = nearest(key.text, self._names)
+                self.refuse(key, Phrase("the flow calls nothing that is {name!r}; {hint}", name=key.text, hint=hint))
             try:
                 scripts[name] = read_mock(plain_value(value))
             except ValueError as error:
@@ -115,7 +124,8 @@ class MockReader(DocumentReader):
         for doubt in found:
             if self._strict:
                 self.refuse(key, doubt)
-            self.doubts.append(f"{self._file}:{key.line}:{key.column}: {doubt}")
+            place = f"{self._file}:{key.line}:{key.column}"
+            self.doubts.append(Phrase("{place}: {message}", place=place, message=doubt))
 
 
 def _key(name: str) -> str:

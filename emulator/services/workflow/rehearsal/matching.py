@@ -10,8 +10,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from emulator.kernel.phrases import Phrase
+
 _RANGE: Final = re.compile(r"(-?\d+(?:\.\d+)?)?\.\.(-?\d+(?:\.\d+)?)?\Z")
-_ABSENT: Final = object()
+_IT: Final = Phrase("it")
 
 
 def problem_of(expected: Any) -> str:
@@ -24,7 +26,7 @@ def problem_of(expected: Any) -> str:
         try:
             re.compile(expected[1:-1])
         except re.error as error:
-            return f"{expected} is not a valid pattern: {error}"
+            return Phrase("{pattern} is not a valid pattern: {reason}", pattern=expected, reason=error)
     return ""
 
 
@@ -36,7 +38,8 @@ def differences(expected: Any, found: Any, path: str = "") -> Iterator[str]:
         if not isinstance(found, list):
             yield _told(path, expected, found)
         elif len(found) != len(expected):
-            yield f"{path or 'it'} has {len(found)} items, expected {len(expected)}"
+            numbers = {"found": len(found), "expected": len(expected)}
+            yield Phrase("{what} has {found} items, expected {expected}", what=path or _IT, **numbers)
         else:
             for number, (wanted, item) in enumerate(zip(expected, found, strict=True)):
                 yield from differences(wanted, item, f"{path}[{number}]")
@@ -56,9 +59,9 @@ def _of_map(expected: dict[str, Any], found: Any, path: str) -> Iterator[str]:
         inner = f"{path}.{name}" if path else name
         if wanted == "absent":
             if name in found:
-                yield f"{inner} is {_text(found[name])}, expected none"
+                yield Phrase("{what} is {found}, expected none", what=inner, found=_text(found[name]))
         elif name not in found:
-            yield f"{inner} is not there, expected {_text(wanted)}"
+            yield Phrase("{what} is not there, expected {expected}", what=inner, expected=_text(wanted))
         else:
             yield from differences(wanted, found[name], inner)
 
@@ -88,7 +91,8 @@ def _same(expected: Any, found: Any) -> bool:
 
 
 def _told(path: str, expected: Any, found: Any) -> str:
-    return f"{path or 'it'} is {_text(found)}, expected {_text(expected)}"
+    texts = {"found": _text(found), "expected": _text(expected)}
+    return Phrase("{what} is {found}, expected {expected}", what=path or _IT, **texts)
 
 
 def _text(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from difflib import get_close_matches
 
+from emulator.kernel.phrases import Phrase
 from emulator.services.workflow.engine.model import Definition, Task, all_steps
 from emulator.services.workflow.languages.statemachine.actions import ACTIONS
 from emulator.services.workflow.rehearsal.answers import function_name
@@ -22,16 +23,18 @@ def names_of(program: Definition) -> list[str]:
 def nearest(name: str, names: list[str]) -> str:
     """Return words that say what *name* could have been."""
     near = get_close_matches(name, names, 1)
-    there = ", ".join(names[:20]) or "none"
-    return f"did you mean {near[0]!r}? there are {there}" if near else f"there are {there}"
+    there = ", ".join(names[:20]) or Phrase("none")
+    if near:
+        return Phrase("did you mean {name!r}? there are {names}", name=near[0], names=there)
+    return Phrase("there are {names}", names=there)
 
 
 def wrong_action(action: str) -> str:
     """Return why no task can have an action, empty when one can: those of products that are not here are taken."""
     service, colon, operation = action.partition(":")
     if not (service and colon and operation):
-        return f"{action!r} is not an action; write SERVICE:Operation, such as MNS:SendMessage"
+        return Phrase("{name!r} is not an action; write SERVICE:Operation, such as MNS:SendMessage", name=action)
     known = {action_key(name): name for name in ACTIONS}
     if action_key(action) not in known and any(name.startswith(f"{service.lower()}:") for name in known):
-        return f"there is no action {action!r}; {nearest(action, list(ACTIONS))}"
+        return Phrase("there is no action {name!r}; {hint}", name=action, hint=nearest(action, list(ACTIONS)))
     return ""

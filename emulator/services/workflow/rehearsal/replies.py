@@ -8,16 +8,17 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
 
+from emulator.kernel.phrases import Phrase
 from emulator.services.workflow.engine.json_text import NotAnObject, parse_object
 from emulator.services.workflow.engine.model import Task
 from emulator.services.workflow.rehearsal.answers import is_reported
 from emulator.wire.answers import Answer, Script, action_key
 
-_TEXT: Final = (str, "a text")
-_MAP: Final = (dict, "a map")
-_WHOLE: Final = (int, "a whole number")
-_FLAG: Final = (bool, "true or false")
-_ANY: Final = (object, "anything")
+_TEXT: Final = (str, Phrase("a text"))
+_MAP: Final = (dict, Phrase("a map"))
+_WHOLE: Final = (int, Phrase("a whole number"))
+_FLAG: Final = (bool, Phrase("true or false"))
+_ANY: Final = (object, Phrase("anything"))
 
 Kind = tuple[type, str]
 
@@ -98,10 +99,10 @@ def _of_task(task: Task, answer: Answer) -> Iterator[str]:
         return
     if is_reported(task):
         if not _is_map(answer.value):
-            yield f"what is reported of the task {task.name} is a map"
+            yield Phrase("what is reported of the task {name} is a map", name=task.name)
     elif known is None:
         if action == "FC:InvokeFunction" and not task.answers_in_full and not _is_map(answer.value):
-            yield f"the task {task.name} takes no other result of a function than a map"
+            yield Phrase("the task {name} takes no other result of a function than a map", name=task.name)
     else:
         yield from _of_reply(action, known, answer)
 
@@ -112,14 +113,16 @@ def _of_reply(action: str, known: Reply, answer: Answer) -> Iterator[str]:
     elif answer.never or answer.value is None:
         return
     elif not isinstance(answer.value, dict):
-        yield f"{action} returns a map with {', '.join(known.members)}"
+        yield Phrase("{action} returns a map with {names}", action=action, names=", ".join(known.members))
     else:
         for name, value in answer.value.items():
             if name not in known.members:
-                yield f"{action} returns no member {name!r}; {_near(name, known.members)}"
+                hint = _near(name, known.members)
+                yield Phrase("{action} returns no member {name!r}; {hint}", action=action, name=name, hint=hint)
                 continue
             if not _fits(value, known.members[name]):
-                yield f"{name} of what {action} returns is {known.members[name][1]}"
+                kind = known.members[name][1]
+                yield Phrase("{name} of what {action} returns is {kind}", name=name, action=action, kind=kind)
 
 
 def _fits(value: Any, kind: Kind) -> bool:
@@ -129,7 +132,8 @@ def _fits(value: Any, kind: Kind) -> bool:
 def _of_error(action: str, known: Reply, answer: Answer) -> Iterator[str]:
     name = answer.error_type.lower()
     if not name.startswith((known.errors.lower(), "fnf.")):
-        yield f"errors of {action} are called {known.errors}NAME, not {answer.error_type!r}"
+        text = "errors of {action} are called {prefix}NAME, not {name!r}"
+        yield Phrase(text, action=action, prefix=known.errors, name=answer.error_type)
 
 
 def _is_map(value: Any) -> bool:
@@ -143,5 +147,7 @@ def _is_map(value: Any) -> bool:
 
 
 def _near(name: str, members: Mapping[str, Kind]) -> str:
-    near = get_close_matches(name, list(members), 1)
-    return f"did you mean {near[0]!r}? there are {', '.join(members)}" if near else f"there are {', '.join(members)}"
+    near, names = get_close_matches(name, list(members), 1), ", ".join(members)
+    if near:
+        return Phrase("did you mean {name!r}? there are {names}", name=near[0], names=names)
+    return Phrase("there are {names}", names=names)

@@ -81,7 +81,7 @@ def _read_steps(part: LocatedNode, outer: Reading) -> StepList:
     items = part.items(least=1)
     mistakes: list[DefinitionError] = []
     steps = read_each(items, _read_step, reading, mistakes)
-    names = named(items, "name")
+    names = set(named(items, "name")) if reading.jumps else ()
     text = "no step {name!r} stands in the same list of steps"
     mistakes.extend(
         jump.failure(Phrase(text, name=jump.text()[:200])) for jump in reading.jumps if jump.text() not in names

@@ -7,7 +7,6 @@ another flow of it.
 Source: states, CloudFlow documentation. Assumed: what is refused beyond missing fields and ranges.
 """
 
-from collections.abc import Collection
 from typing import Final
 
 from emulator.kernel.phrases import Phrase
@@ -85,7 +84,7 @@ from emulator.wire.schema.kinds import (
     Whole,
     record,
 )
-from emulator.wire.yaml import Node, Table
+from emulator.wire.yaml import Node, Sequence, Table
 
 AT_ONCE: Final = 40
 """Iterations of a map that run side by side, at most and by default."""
@@ -109,7 +108,7 @@ def _read_states(part: LocatedNode, outer: Reading) -> tuple[tuple[MachineState,
     items = part.items(least=1)
     mistakes: list[DefinitionError] = []
     states = read_each(items, _read_state, reading, mistakes)
-    names = named(items, "Name")
+    names = named(items, "Name") if reading.jumps else []
     mistakes.extend(_no_state(way, names) for way in reading.jumps if way.text() not in names)
     settle(mistakes)
     return states, items, reading
@@ -123,21 +122,25 @@ def _read_state(part: LocatedNode, reading: Reading) -> MachineState:
     return machine_state(node(**values))
 
 
-def _scope_of(values: Arguments) -> StepList:
-    """Return the list of states that a scope has, and where it starts, from what its fields say."""
-    states, items, reading = values["states"]
-    start: LocatedNode = values["start"]
+def _finish_scope(values: Arguments, part: LocatedNode, _reading: Reading) -> Arguments:
+    """Add ``steps``, the list of states that a scope has, and where it starts, to what its fields say."""
+    start: LocatedNode | None = values.get("start")
+    listed = part.find("States")
+    if start is None or listed is None or not isinstance(listed.node, Sequence):
+        return values
+    states, items, reading = values.get("states", ((), listed.items(), None))
     index = {state.name: position for position, state in enumerate(states)}
-    if start.text() not in index:
-        raise _no_state(start, index)
-    steps = StepList(steps=states, index=index, start=index[start.text()], hands_on=True)
-    check_ways(steps, items, reading.warn)
-    return steps
+    if start.text() not in index and start.text() not in (names := named(items, "Name")):
+        raise _no_state(start, names)
+    if reading is not None:
+        values["steps"] = StepList(steps=states, index=index, start=index[start.text()], hands_on=True)
+        check_ways(values["steps"], items, reading.warn)
+    return values
 
 
-def _no_state(way: LocatedNode, names: Collection[str]) -> DefinitionError:
+def _no_state(way: LocatedNode, names: list[str]) -> DefinitionError:
     text = "there is no state {name!r} in this scope; there are {names}"
-    return way.failure(Phrase(text, name=way.text()[:200], names=_names(list(names))))
+    return way.failure(Phrase(text, name=way.text()[:200], names=_names(list(dict.fromkeys(names)))))
 
 
 def _names(names: list[str]) -> str:
@@ -162,14 +165,15 @@ def _variables(part: LocatedNode, _reading: Reading) -> Template:
 
 
 def _branch(part: LocatedNode, reading: Reading) -> StepList:
-    return _scope_of(DEFINITIONS.read(_BRANCH, part, reading))
+    steps: StepList = DEFINITIONS.finished(_BRANCH, _finish_scope, part, reading)["steps"]
+    return steps
 
 
 def _processor(part: LocatedNode, reading: Reading) -> tuple[StepList, str]:
     """Return the states of an iteration, and the mode of a distributed map, empty for one that runs inline."""
-    values = DEFINITIONS.read(_PROCESSOR, part, reading)
+    values = DEFINITIONS.finished(_PROCESSOR, _finish_scope, part, reading)
     mode = values.get("config", {}).get("mode", "Inline")
-    return _scope_of(values), "" if mode == "Inline" else mode
+    return values["steps"], "" if mode == "Inline" else mode
 
 
 def _going_on(values: Arguments, part: LocatedNode, _reading: Reading) -> Arguments:
@@ -378,5 +382,5 @@ def read_machine(root: Node) -> MachineProgram:
     Raises: DefinitionError, for everything that would keep the flow from running as written.
     """
     warnings: list[str] = []
-    values = DEFINITIONS.read(MACHINE, LocatedNode(root, ""), Reading(warnings, {}, []))
-    return MachineProgram(name=values["name"], steps=_scope_of(values), warnings=tuple(warnings))
+    values = DEFINITIONS.finished(MACHINE, _finish_scope, LocatedNode(root, ""), Reading(warnings, {}, []))
+    return MachineProgram(name=values["name"], steps=values["steps"], warnings=tuple(warnings))

@@ -14,7 +14,7 @@ from emulator.kernel.phrases import Phrase
 from emulator.services.workflow.engine.json_text import canonical
 from emulator.services.workflow.engine.language import DefinitionError
 from emulator.services.workflow.engine.model import RetryPolicy, Step, StepList
-from emulator.services.workflow.languages.document import LocatedNode, Reading, noting, reachable, read_each, settle
+from emulator.services.workflow.languages.document import LocatedNode, Reading, reachable, read_each, settle
 from emulator.services.workflow.languages.indentation import indentation
 from emulator.services.workflow.languages.notation import STEP_NAME, Definitions
 from emulator.services.workflow.languages.statemachine.expressions import (
@@ -176,12 +176,14 @@ def _map(part: LocatedNode, node: Table, roots: Collection[str]) -> Template:
     for key, value in node.entries:
         name = key.text.removesuffix(SUFFIX)
         inner = LocatedNode(value, f"{part.field}.{key.text[:200]}")
-        with noting(mistakes):
-            if name in members:
-                raise DefinitionError(_with_and_without(name), key.line, key.column, inner.field)
-            if not name:
-                raise DefinitionError("a name must stand before '.$'", key.line, key.column, inner.field)
+        wrong = _with_and_without(name) if name in members else "" if name else Phrase("a name must stand before '.$'")
+        if wrong:
+            mistakes.append(DefinitionError(wrong, key.line, key.column, inner.field))
+            continue
+        try:
             members[name] = read_expression(inner, roots) if name != key.text else read_template(inner, roots)
+        except DefinitionError as mistake:
+            mistakes.append(mistake)
     settle(mistakes)
     made = Members(tuple(members.items()))
     return _folded([*members.values()], made, lambda values: dict(zip(members, values, strict=True)))
