@@ -210,7 +210,7 @@ class Emulator:
         await asyncio.sleep(0)  # they are set aside before the first request for a checkpoint
         if self.config.ephemeral:
             self._background.spawn(asyncio.to_thread(sweep_scratch, work), "scratch")
-        usage.meter.start()
+        await usage.meter.start()
         self._closing.callback(usage.meter.close)
         parts: list[AdminOperations] = [*services.admin(), (lab, lab_admin), (self._entrance.refusals, gateway_errors)]
         parts += [(usage, usage_admin), (Recording(self._pipeline.record), recording.OWN)]

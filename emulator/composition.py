@@ -95,6 +95,7 @@ class Composition:
         self._closing.push_async_callback(self._messages.aclose)
         self._closing.push_async_callback(self._objects.close)
         await self._objects.tidy()
+        await self._messages.catch_up()
         self._messages.start()
         self._seed_messages()
         await self._services.pool.start()

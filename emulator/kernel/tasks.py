@@ -5,12 +5,22 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 _log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+async def in_turns(items: Iterable[T], at_once: int = 100) -> AsyncIterator[T]:
+    """Yield *items*, with a turn of the loop for others after each *at_once* of them."""
+    for number, item in enumerate(items, 1):
+        yield item
+        if number % at_once == 0:
+            await asyncio.sleep(0)
 
 
 class TaskGroup:

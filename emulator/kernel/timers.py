@@ -95,13 +95,16 @@ class Timers:
         return None if live is None else live[1]
 
     def run_due(self, most: int | None = None) -> int:
-        """Run timers whose time has come, at most so many, and return how many ran.
+        """Run timers whose time has come and return how many ran; one that raises does not stop the others.
 
-        One that raises does not stop the others.
+        With *most*, at most so many, and none that was set meanwhile: work that is done in portions, each of which sets
+        the timer of the next, leaves turns of the loop to others.
         """
         now = self._clock.now()
-        ran = 0
-        while ran != most and (time := self.next_at()) is not None and time <= now:
+        ran, last = 0, self._sequence
+        while (time := self.next_at()) is not None and time <= now:
+            if most is not None and (ran == most or self._heap[0][1] > last):
+                break
             key = heappop(self._heap)[2] if not self.turns.active else self._next_of(time)
             fn = self._live.pop(key)[2]
             ran += 1

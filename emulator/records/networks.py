@@ -17,7 +17,7 @@ from emulator.kernel.frozen import replace
 from emulator.kernel.identity import default_resource_group
 from emulator.kernel.ids import Ids
 from emulator.records.model import NETWORKS, VPC, Kind, Record
-from emulator.records.store import RecordStore
+from emulator.records.store import RecordStore, Wanted
 from emulator.wire.dates import iso_seconds
 from emulator.wire.operation import Operation
 from emulator.wire.request import OperationRequest
@@ -94,7 +94,7 @@ def create(kind: Kind, networks: Networks, call: OperationRequest) -> Reply:
 
 def describe(kind: Kind, networks: Networks, call: OperationRequest) -> Reply:
     """Answer one record. Raises: MissingParameter, Invalid*Id.NotFound."""
-    return _shown(networks, call, kind, _named(kind, networks, call))
+    return _shown(networks, call, kind, [_named(kind, networks, call)])[0]
 
 
 def list_all(kind: Kind, networks: Networks, call: OperationRequest) -> Reply:
@@ -102,17 +102,19 @@ def list_all(kind: Kind, networks: Networks, call: OperationRequest) -> Reply:
 
     Raises: InvalidParameter.
     """
-    records = [each for each in networks.store.all(call.tenant, kind.name) if _fits(kind, each, call.parameters)]
+    part, counted = _page(networks, call, kind, _wanted(kind, call.parameters))
+    outer, inner = kind.listed
+    return {outer: {inner: _shown(networks, call, kind, part)}, **counted}
+
+
+def _page(
+    networks: Networks, call: OperationRequest, kind: Kind, wanted: Wanted
+) -> tuple[list[Record], dict[str, int]]:
+    """Return the page that the request asks for, and the numbers beside it."""
     number, size = _positive(call.parameters, "PageNumber", 1), _positive(call.parameters, "PageSize", _PAGE)
     size = min(size, _MOST)
-    part = records[(number - 1) * size : number * size]
-    outer, inner = kind.listed
-    return {
-        outer: {inner: [_shown(networks, call, kind, each) for each in part]},
-        "TotalCount": len(records),
-        "PageNumber": number,
-        "PageSize": size,
-    }
+    part, total = networks.store.page(call.tenant, kind.name, wanted, (number - 1) * size, size)
+    return part, {"TotalCount": total, "PageNumber": number, "PageSize": size}
 
 
 def modify(kind: Kind, networks: Networks, call: OperationRequest) -> Reply:
@@ -130,8 +132,10 @@ def delete(kind: Kind, networks: Networks, call: OperationRequest) -> Reply:
     """
     record = _named(kind, networks, call)
     for each in NETWORKS:
-        if each.parent == kind.identity and (left := _inside(networks, call, each, record)):
-            raise NetworkError(each.blocks, name=left[0])
+        if each.parent == kind.identity:
+            left, _ = networks.store.page(call.tenant, each.name, Wanted(content={each.parent: record.name}), 0, 1)
+            if left:
+                raise NetworkError(each.blocks, name=left[0].name)
     networks.store.remove(call.tenant, record)
     return {}
 
@@ -163,8 +167,12 @@ def untag(networks: Networks, call: OperationRequest) -> Reply:
 
 
 def describe_route_tables(networks: Networks, call: OperationRequest) -> Reply:
-    """Answer the system's route table of each VPC, or of the one that the request names."""
-    wanted = call.parameters.get("VpcId", "")
+    """Answer a page of the system's route tables: of each VPC, or of the one that the request names.
+
+    Raises: InvalidParameter. Source: DescribeRouteTableList.
+    """
+    vpc = call.parameters.get("VpcId", "")
+    part, counted = _page(networks, call, VPC, Wanted([vpc] if vpc else None))
     tables = [
         {
             "RouteTableId": VPC.made_up(each.name)["RouteTableId"], "RouteTableName": "", "RouteTableType": "System",
@@ -172,10 +180,9 @@ def describe_route_tables(networks: Networks, call: OperationRequest) -> Reply:
             "VpcId": each.name, "Status": "Available", "ResourceGroupId": default_resource_group(call.tenant.account),
             "RoutePropagationEnable": True, "CreationTime": iso_seconds(each.created_at),
         }
-        for each in networks.store.all(call.tenant, VPC.name)
-        if wanted in {"", each.name}
+        for each in part
     ]  # fmt: skip
-    return {"RouterTableList": {"RouterTableListType": tables}, "TotalCount": len(tables)}
+    return {"RouterTableList": {"RouterTableListType": tables}, **counted}
 
 
 def describe_regions(networks: Networks, call: OperationRequest) -> Reply:
@@ -245,26 +252,24 @@ def _existing(networks: Networks, call: OperationRequest, kind: Kind, name: str)
     return record
 
 
-def _inside(networks: Networks, call: OperationRequest, kind: Kind, parent: Record) -> list[str]:
-    rows = networks.store.all(call.tenant, kind.name)
-    return [each.name for each in rows if each.content.get(kind.parent) == parent.name]
-
-
-def _shown(networks: Networks, call: OperationRequest, kind: Kind, record: Record) -> dict[str, Any]:
-    inside = {}
+def _shown(networks: Networks, call: OperationRequest, kind: Kind, records: list[Record]) -> list[dict[str, Any]]:
+    switches: dict[str, list[str]] = {}
     if kind is VPC:
-        switches = _inside(networks, call, NETWORKS[1], record)
-        inside = {"VSwitchIds": {"VSwitchId": switches}}
-    return {
-        kind.identity: record.name,
-        "RegionId": call.region,
-        **record.content,
-        **kind.made_up(record.name),
-        **inside,
-        "CreationTime": iso_seconds(record.created_at),
-        "ResourceGroupId": default_resource_group(call.tenant.account),
-        "Tags": {"Tag": [_tag(kind, key, value) for key, value in record.tags.items()]},
-    }
+        switch, names = NETWORKS[1], [each.name for each in records]
+        switches = networks.store.names_within(call.tenant, switch.name, switch.parent, names)
+    return [
+        {
+            kind.identity: each.name,
+            "RegionId": call.region,
+            **each.content,
+            **kind.made_up(each.name),
+            **({"VSwitchIds": {"VSwitchId": switches.get(each.name, [])}} if kind is VPC else {}),
+            "CreationTime": iso_seconds(each.created_at),
+            "ResourceGroupId": default_resource_group(call.tenant.account),
+            "Tags": {"Tag": [_tag(kind, key, value) for key, value in each.tags.items()]},
+        }
+        for each in records
+    ]
 
 
 def _tag(kind: Kind, key: str, value: str) -> dict[str, str]:
@@ -272,14 +277,12 @@ def _tag(kind: Kind, key: str, value: str) -> dict[str, str]:
     return {f"{prefix}Key": key, f"{prefix}Value": value}
 
 
-def _fits(kind: Kind, record: Record, parameters: Mapping[str, str]) -> bool:
+def _wanted(kind: Kind, parameters: Mapping[str, str]) -> Wanted:
     ids = parameters.get(kind.identity) or parameters.get(f"{kind.identity}s", "")  # one, a comma list, or JSON
-    numbers = re.findall(r"[a-z]+-[0-9a-z]+", ids)
-    return (
-        (not ids or record.name in numbers)
-        and parameters.get(kind.title) in {None, "", record.content.get(kind.title)}
-        and parameters.get(kind.parent) in {None, "", record.content.get(kind.parent)}
-        and all(key in record.tags and value in {"", record.tags[key]} for key, value in _tags(parameters).items())
+    return Wanted(
+        names=re.findall(r"[a-z]+-[0-9a-z]+", ids) if ids else None,
+        content={name: value for name in (kind.title, kind.parent) if (value := parameters.get(name, ""))},
+        tags=_tags(parameters),
     )
 
 

@@ -1,8 +1,9 @@
 """Where records are kept."""
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import AccountId, Tenant
@@ -16,7 +17,39 @@ _SELECT = (
     "SELECT kind, inside, name, content, tags, created_at FROM records "
     "WHERE account = ? AND region = ? AND kind = ? AND inside = ?"
 )
+_FROM = _SELECT[_SELECT.index(" FROM") :]
+_COUNT = f"SELECT count(*){_FROM}"
+_WITHIN = (
+    f"SELECT json_extract(content, ?), name{_FROM}"  # noqa: S608 - constants
+    " AND json_extract(content, ?) IN (SELECT value FROM json_each(?)) ORDER BY created_at, name"
+)
 _DELETE = "DELETE FROM records WHERE account = ? AND region = ?"
+
+
+class Wanted(NamedTuple):
+    """Which records of a kind: those with one of ``names``, and with members of their content and tags.
+
+    A tag with an empty value stands for any.
+    """
+
+    names: Sequence[str] | None = None
+    content: Mapping[str, str] = {}
+    tags: Mapping[str, str] = {}
+
+    @property
+    def where(self) -> tuple[str, list[str]]:
+        """The condition after those of the kind, and its values."""
+        sql, values = "", []
+        if self.names is not None:
+            sql += " AND name IN (SELECT value FROM json_each(?))"
+            values.append(json.dumps(self.names))
+        for member, value in self.content.items():
+            sql += " AND json_extract(content, ?) = ?"
+            values += (f'$."{member}"', value)
+        for tag in self.tags.items():
+            sql += " AND EXISTS (SELECT 1 FROM json_each(tags) WHERE key = ? AND ? IN ('', value))"
+            values += tag
+        return sql, values
 
 
 class RecordStore:
@@ -34,6 +67,25 @@ class RecordStore:
         """Return the records of a kind, oldest first."""
         rows = self._database.read(f"{_SELECT} ORDER BY created_at, name", (*tenant, kind, inside))
         return [_record(row) for row in rows]
+
+    def page(self, tenant: Tenant, kind: str, wanted: Wanted, skipped: int, limit: int) -> tuple[list[Record], int]:
+        """Return up to *limit* records that are *wanted*, oldest first after *skipped*, and how many there are."""
+        sql, values = wanted.where
+        given = (*tenant, kind, "", *values)
+        rows = self._database.read(
+            f"{_SELECT}{sql} ORDER BY created_at, name LIMIT ? OFFSET ?", (*given, limit, skipped)
+        )
+        (number,) = self._database.read(f"{_COUNT}{sql}", given).fetchone()
+        return [_record(row) for row in rows], number
+
+    def names_within(self, tenant: Tenant, kind: str, member: str, parents: Sequence[str]) -> dict[str, list[str]]:
+        """Return the names of the records whose *member* is one of *parents*, by those, oldest first."""
+        names: dict[str, list[str]] = {}
+        path = f'$."{member}"'
+        rows = self._database.read(_WITHIN, (path, *tenant, kind, "", path, json.dumps(parents)))
+        for parent, name in rows:
+            names.setdefault(parent, []).append(name)
+        return names
 
     def put(self, tenant: Tenant, record: Record) -> None:
         """Store a record in place of one of its name."""

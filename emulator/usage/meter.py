@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from emulator.kernel.metering import Amount, added
+from emulator.kernel.tasks import in_turns
 from emulator.storage.database import Database
 from emulator.storage.migration import Schema
 
@@ -39,10 +40,11 @@ class Meter:
         self._handle: asyncio.TimerHandle | None = None
         database.on_rollback(self._forget)
 
-    def start(self) -> None:
-        """Resume the counts of earlier processes, and start to write."""
+    async def start(self) -> None:
+        """Resume the counts of earlier processes, read in several turns of the loop, and start to write."""
         rows = self._database.read("SELECT item, resource, kind, amount FROM usage_amounts")
-        self._before = {(item, resource, kind): amount for item, resource, kind, amount in rows}
+        async for item, resource, kind, amount in in_turns(rows, 1_000):
+            self._before[item, resource, kind] = amount
         self._written = dict(self._before)
         self._arm()
 

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from emulator.kernel.clock import Clock
+from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.instrumentation import Origin
@@ -25,7 +25,7 @@ from emulator.services.fc.catalog.code import CodeStore, Packages, UnusedPackage
 from emulator.services.fc.catalog.folder import Snapshot
 from emulator.services.fc.catalog.following import Follower
 from emulator.services.fc.catalog.layers import Layers, LayerStore
-from emulator.services.fc.catalog.loading import Loader
+from emulator.services.fc.catalog.loading import Applied, Loader
 from emulator.services.fc.catalog.resolving import FunctionKeys, Resolver
 from emulator.services.fc.catalog.store import SCHEMA, CatalogStore
 from emulator.services.fc.errors import DIALECT, function_not_found
@@ -118,12 +118,13 @@ class FunctionCompute:
 
         Functions of a folder loaded by an earlier start and not in this one are forgotten.
         """
+        snapshot, now = Snapshot(), self._clock.now()
         if functions_folder is not None:
             self.follower = Follower(functions_folder, self._clock, self._take)
-            self._take(await self.follower.first())
+            snapshot = await self.follower.first()
+        self._taken(snapshot, await self._loader.apply_in_turns(snapshot, now), now)
+        if self.follower is not None:
             self.follower.start()
-        else:
-            self._take(Snapshot())
         await self._go_on()
 
     async def _go_on(self) -> None:
@@ -225,12 +226,13 @@ class FunctionCompute:
         return asyncio.shield(task) if task is not None else None
 
     def _take(self, snapshot: Snapshot) -> None:
-        self.resolver.unusable = dict(snapshot.unusable)
         now = self._clock.now()
-        applied = self._loader.apply(snapshot, now, self.sources.triggers.unsettled)
+        self._taken(snapshot, self._loader.apply(snapshot, now, self.sources.triggers.unsettled), now)
+
+    def _taken(self, snapshot: Snapshot, applied: Applied, now: Millis) -> None:
+        self.resolver.unusable = snapshot.unusable
         heads = [function for function in applied.functions if not function.version]
-        places = {(file.service, file.name): file.places for file in snapshot.functions if not file.version}
-        self.sources.triggers.follow_folder(self.tenant, heads, applied.scopes, places, now)
+        self.sources.triggers.follow_folder(self.tenant, heads, applied.scopes, applied.places, now)
 
     @property
     def problems(self) -> list[str]:

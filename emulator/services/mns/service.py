@@ -108,6 +108,10 @@ class MessageService:
         self._carrier.functions = functions
         self.queues.watcher = self.topics.watcher = watcher
 
+    async def catch_up(self) -> None:
+        """Move dead letters that are overdue, before `start`, which would do so in one turn of the loop."""
+        await self._dead_letters.catch_up()
+
     def start(self) -> None:
         """Resume from the tables: expiry, dead letters, overdue deliveries, the remains of deleted resources."""
         self._dead_letters.start()

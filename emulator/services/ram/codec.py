@@ -226,11 +226,6 @@ def tags(parameters: Parameters) -> dict[str, str]:
     return read
 
 
-def has_tags(present: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
-    """Whether a resource has all the tags that a list is asked for; an empty value is any."""
-    return all(key in present and value in ("", present[key]) for key, value in wanted.items())
-
-
 def _json_list(parameters: Parameters, parameter: str) -> list[Any] | None:
     value = parameters.get(parameter)
     if not value:

@@ -92,28 +92,32 @@ def list_policies(access: AccessManagement, call: OperationRequest) -> Reply:
     """
     account, parameters = call.tenant.account, call.parameters
     kind = codec.policy_type(parameters) if parameters.get("PolicyType") else None
-    counts, tags = access.store.attachment_counts(account), access.store.tags_by_name(account, "policy")
-    wanted = codec.tags(parameters)
-    policies: list[PolicyInfo] = []
-    if kind is not PolicyType.CUSTOM:
+    counts, wanted = access.store.attachment_counts(account), codec.tags(parameters)
+    system: list[str] = []
+    if kind is not PolicyType.CUSTOM and not wanted:  # those of the system have no tags
         elsewhere = {name for type_, name in counts if type_ == PolicyType.SYSTEM}  # of services that are not here
-        names = sorted(elsewhere.union(system_policy_names()))
-        policies += [access.policy(account, PolicyType.SYSTEM, name) for name in names]
-    if kind is not PolicyType.SYSTEM:
-        policies += access.store.policies(account)
-    policies = [policy for policy in policies if codec.has_tags(tags.get(policy.name, {}), wanted)]
+        system = sorted(elsewhere.union(system_policy_names()))
 
     def read(after: str, limit: int) -> list[PolicyInfo]:
-        names = [policy.name for policy in policies]
-        start = names.index(after) + 1 if after in names else 0
-        return policies[start : start + limit]
+        start = system.index(after) + 1 if after in system else len(system) * bool(after)
+        names = system[start : start + limit]
+        policies = [access.policy(account, PolicyType.SYSTEM, name) for name in names]
+        if kind is not PolicyType.SYSTEM:
+            policies += custom("" if after in system else after, limit - len(policies))
+        return policies
+
+    def custom(after: str, limit: int) -> list[PolicyInfo]:
+        if not wanted:
+            return access.store.policies(account, after, limit)
+        names = access.store.tagged(account, "policy", wanted, after, limit)
+        return [access.policy(account, PolicyType.CUSTOM, name) for name in names]
 
     return codec.page(
         parameters,
         read,
         lambda policy: {
             **codec.render_policy(policy, counts.get((policy.type, policy.name), 0)),
-            **codec.listed_tags(tags.get(policy.name, {})),
+            **codec.listed_tags(access.store.tags_of(account, "policy", policy.name)),
         },
         ("Policies", "Policy"),
     )

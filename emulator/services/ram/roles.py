@@ -83,9 +83,8 @@ def list_roles(access: AccessManagement, call: OperationRequest) -> Reply:
     def read(after: str, limit: int) -> list[Role]:
         if not wanted:
             return access.store.page(Role, account, after, limit)
-        tags = access.store.tags_by_name(account, "role")
-        names = sorted(name for name, own in tags.items() if name > after and codec.has_tags(own, wanted))
-        return [access.entity(Role, account, name) for name in names[:limit]]
+        names = access.store.tagged(account, "role", wanted, after, limit)
+        return [access.entity(Role, account, name) for name in names]
 
     return codec.page(call.parameters, read, render, ("Roles", "Role"))
 
@@ -159,9 +158,7 @@ def list_tag_resources(access: AccessManagement, call: OperationRequest) -> Repl
     start = codec.number(call.parameters, "NextToken", limits.TAG_POSITION) or limits.TAG_POSITION.default
     rows = [row for row in access.store.tags(account, kind) if not names or row[0] in names]
     if wanted:
-        matching = {
-            name for name, tags in access.store.tags_by_name(account, kind).items() if codec.has_tags(tags, wanted)
-        }
+        matching = set(access.store.tagged(account, kind, wanted))
         rows = [row for row in rows if row[0] in matching]
     listed = [
         {"ResourceType": kind, "ResourceName": name, "TagKey": key, "TagValue": value}

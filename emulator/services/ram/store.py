@@ -41,6 +41,11 @@ _ATTACHMENT = "holder_kind, holder, policy_type, policy, attached_at"
 _TABLES = ("roles", "users", "access_keys", "groups", "members", "policies", "policy_versions", "attachments", "tags")
 _COUNTED = {"roles", "users", "groups", "policies"}
 
+_HAS_TAG = (
+    " AND EXISTS (SELECT 1 FROM ram_tags o WHERE o.account = t.account AND o.resource_type = t.resource_type"
+    " AND o.name = t.name AND o.key = ? AND ? IN ('', o.value))"
+)
+
 
 class RamStore:
     """Everything RAM keeps. `generation` grows with every change, so that what is computed from it can be kept."""
@@ -146,10 +151,10 @@ class RamStore:
         row = self._one(f"SELECT {_POLICY} FROM ram_policies WHERE account = ? AND name = ?", account, name)  # noqa: S608
         return _policy(row) if row else None
 
-    def policies(self, account: AccountId) -> list[PolicyInfo]:
-        """Return the account's policies by name."""
-        sql = f"SELECT {_POLICY} FROM ram_policies WHERE account = ? ORDER BY name"  # noqa: S608
-        return [_policy(row) for row in self._all(sql, account)]
+    def policies(self, account: AccountId, after: str = "", limit: int = -1) -> list[PolicyInfo]:
+        """Return up to *limit* of the account's policies by name, those beyond *after*; -1: all."""
+        sql = f"SELECT {_POLICY} FROM ram_policies WHERE account = ? AND name > ? ORDER BY name LIMIT ?"  # noqa: S608
+        return [_policy(row) for row in self._all(sql, account, after, limit)]
 
     def put_policy(self, account: AccountId, policy: PolicyInfo) -> None:
         """Store a policy; the number that its versions have reached stays."""
@@ -240,12 +245,21 @@ class RamStore:
         """Return the tags of one resource."""
         return {key: value for _, key, value in self.tags(account, kind, name)}
 
-    def tags_by_name(self, account: AccountId, kind: str) -> dict[str, dict[str, str]]:
-        """Return the tags of all resources of a kind, by the resource's name."""
-        by_name: dict[str, dict[str, str]] = {}
-        for name, key, value in self.tags(account, kind):
-            by_name.setdefault(name, {})[key] = value
-        return by_name
+    def tagged(
+        self, account: AccountId, kind: str, wanted: Mapping[str, str], after: str = "", limit: int = -1
+    ) -> list[str]:
+        """Return up to *limit* names beyond *after* of resources of a kind that have all tags *wanted*; -1: all.
+
+        An empty value stands for any.
+        """
+        sql, values = (
+            "SELECT DISTINCT name FROM ram_tags t WHERE account = ? AND resource_type = ? AND name > ?",
+            [after],
+        )
+        for tag in wanted.items():
+            sql += _HAS_TAG
+            values += tag
+        return [name for (name,) in self._all(f"{sql} ORDER BY name LIMIT ?", account, kind, *values, limit)]
 
     def put_tags(self, account: AccountId, kind: str, name: str, tags: Mapping[str, str]) -> None:
         """Set tags of a resource; those with other keys stay."""

@@ -114,6 +114,25 @@ async def test_timers_of_one_time_run_some_in_each_turn_of_the_loop():
     assert ran == list(range(3 * AT_ONCE + 7))
 
 
+async def test_work_that_sets_its_next_timer_for_now_leaves_turns_to_others():
+    """Each portion has a turn of its own."""
+    clock = VirtualClock()
+    timers = LoopTimers(clock, asyncio.get_running_loop())
+    portions = []
+
+    def work():
+        portions.append(turn)
+        if len(portions) < 5:
+            timers.call_at(clock.now(), "work", work)
+
+    timers.call_at(clock.now(), "work", work)
+    for turn in range(20):  # noqa: B007 - `work` reads it
+        await asyncio.sleep(0)
+    timers.close()
+
+    assert len(set(portions)) == len(portions) == 5
+
+
 @given(
     ends=st.lists(st.integers(0, 5_000), max_size=6),
     kept=st.integers(1, 1_000),

@@ -5,7 +5,6 @@ import pytest
 from emulator.kernel.errors import ServiceError
 from emulator.services.mns import admin
 from emulator.services.mns.queues.model import DeadLetterPolicy
-from emulator.services.mns.queues.store import Wanted
 from emulator.wire.operation import Routes, operations_of
 from tests.unit.mns.conftest import message_xml
 
@@ -141,7 +140,7 @@ def test_times_at_which_messages_become_visible_are_those_of_queues_that_have_so
 
     now = mns.clock.now()
     assert sorted(mns.service.next_visible(now)) == [("delayed", now + 60_000), ("hidden", now + 30_000)]
-    assert mns.service.queue_store.count(mns.context.tenant, Wanted()) == 4
+    assert mns.service.queue_store.count(mns.context.tenant) == 4
 
 
 def test_names_are_found_by_a_part_of_them(mns):

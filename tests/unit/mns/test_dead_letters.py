@@ -1,9 +1,13 @@
 """Dead letters: moved at the instant they would be visible once more, with their history."""
 
+import asyncio
+from collections import Counter
 from unittest.mock import Mock
 
 import pytest
 
+from emulator.services.mns.queues import dead_letters
+from emulator.services.mns.queues.dead_letters import DeadLetters
 from emulator.services.mns.queues.model import DeadLetterPolicy
 from emulator.services.mns.queues.store import NotStored, QueueStore
 
@@ -297,3 +301,25 @@ def test_a_move_that_cannot_be_stored_loses_nothing_and_is_tried_again(dlq, monk
     dlq.advance(5)
 
     assert (dlq.counters(), dlq.counters("dead")) == ((0, 0, 0), (1, 0, 0))
+
+
+async def test_moves_that_are_overdue_at_a_start_leave_turns_to_others(dlq, monkeypatch):
+    """A portion in each turn of the loop; nothing is left for the start itself."""
+    monkeypatch.setattr(dead_letters, "SWEEP_ROWS", 2)
+    for _ in range(5):
+        dlq.send("x")
+    for _ in range(2):
+        while dlq.receive() is not None:
+            pass
+        dlq.clock.move_to(dlq.clock.now() + 10_000)
+    moved, turn = [], 0
+    move = DeadLetters.move
+    monkeypatch.setattr(DeadLetters, "move", lambda *given: (moved.append(turn), move(*given))[1])
+
+    catching_up = asyncio.create_task(dlq.service.catch_up())
+    while not catching_up.done():
+        await asyncio.sleep(0)
+        turn += 1
+
+    assert sorted(Counter(moved).values()) == [1, 2, 2]
+    assert dlq.counters("dead") == (5, 0, 0)

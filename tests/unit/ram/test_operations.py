@@ -15,6 +15,7 @@ from emulator.services import ram
 from emulator.services.ram import limits
 from emulator.services.ram.front import RamFront
 from emulator.services.ram.service import AccessManagement
+from emulator.services.ram.store import RamStore
 from emulator.storage.database import Database
 from emulator.storage.migration import Schema, migrate
 from emulator.wire.request import OperationRequest
@@ -493,3 +494,25 @@ def test_lists_take_tags_and_show_attached_policies_of_services_that_are_not_her
     assert roles('[{"Key":"team","Value":"b"}]') == []
     assert policies(Tag='[{"Key":"team","Value":"a"}]') == ["p"]
     assert "AliyunECSFullAccess" in policies(PolicyType="System", MaxItems="100")
+
+
+@pytest.mark.parametrize("tag", [{}, {"Tag.1.Key": "team", "Tag.1.Value": "tea"}, {"Tag.1.Key": "team"}])
+def test_a_list_of_policies_or_roles_reads_its_page(access, monkeypatch, tag):
+    """However many there are, also of those with a tag."""
+    names = [f"n{number:02}" for number in range(30)]
+    for name in names:
+        access.do("CreatePolicy", PolicyName=name, PolicyDocument=POLICY)
+        access.do("CreateRole", RoleName=name, AssumeRolePolicyDocument=TRUST)
+        tags = {"Tag.1.Key": "team", "Tag.1.Value": "tea"}
+        for kind in ("policy", "role"):
+            access.do("TagResources", ResourceType=kind, **{"ResourceNames.1": name}, **tags)
+    rows, every = [], RamStore._all
+    monkeypatch.setattr(RamStore, "_all", lambda *given: (found := every(*given), rows.append(len(found)))[0])
+
+    policies = access.do("ListPolicies", PolicyType="Custom", MaxItems="5", Marker="n07", **tag)
+    roles = access.do("ListRoles", MaxItems="5", Marker="n07", **tag)
+
+    assert [each["PolicyName"] for each in policies["Policies"]["Policy"]] == names[8:13]
+    assert [each["RoleName"] for each in roles["Roles"]["Role"]] == names[8:13]
+    assert (policies["Marker"], roles["Marker"]) == ("n12", "n12")
+    assert max(rows) == 6

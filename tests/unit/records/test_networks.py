@@ -12,6 +12,7 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import AccountId, Principal, Region
 from emulator.kernel.ids import CountingIds
+from emulator.records import store
 from emulator.records.front import PRODUCTS, NetworkFront
 from emulator.records.store import RecordStore
 from emulator.storage.database import Database
@@ -169,3 +170,37 @@ def test_strict_refuses_every_operation_by_name(database, product):
     with pytest.raises(ServiceError, match="--strict"):
         cloud("CreateVpc", product)
     assert cloud.store.count(ACCOUNT) == 0
+
+
+def test_a_list_reads_as_many_records_as_its_page_has(cloud, monkeypatch):
+    """Ids, names, tags and the VPC are conditions of the query; what is inside of a page is read at once."""
+    vpcs = [cloud("CreateVpc", VpcName=f"n{number % 2}", CidrBlock="10.0.0.0/8")["VpcId"] for number in range(14)]
+    for vpc in vpcs[:3] * 2:
+        cloud("CreateVSwitch", VpcId=vpc, CidrBlock="10.0.0.0/24", ZoneId="cn-hangzhou-a")
+    cloud(
+        "TagResources", ResourceType="VPC", **{"ResourceId.1": vpcs[4], "Tag.1.Key": '\u56e2 "x"', "Tag.1.Value": "a"}
+    )
+    read = []
+    record = store._record
+    monkeypatch.setattr(store, "_record", lambda row: (read.append(row), record(row))[1])
+    asked = []
+    cloud.store._database._connection.set_trace_callback(asked.append)
+
+    page = cloud("DescribeVpcs", PageNumber="2")
+    first = cloud("DescribeVpcs", VpcName="n0", PageSize="3")
+    tagged = cloud("DescribeVpcs", **{"Tag.1.Key": '\u56e2 "x"'})
+    other = cloud("DescribeVpcs", **{"Tag.1.Key": '\u56e2 "x"', "Tag.1.Value": "b"})
+    tables = cloud("DescribeRouteTableList", PageSize="5")
+    switches = cloud("DescribeVSwitches", VpcId=vpcs[1])
+    cloud.store._database._connection.set_trace_callback(None)
+
+    assert (page["TotalCount"], len(page["Vpcs"]["Vpc"])) == (14, 4)
+    assert first["TotalCount"] == 7
+    shown = {each["VpcId"]: each["VSwitchIds"]["VSwitchId"] for each in first["Vpcs"]["Vpc"]}
+    assert [len(shown[vpc]) for vpc in shown] == [2 * (vpc in vpcs[:3]) for vpc in shown]
+    assert [each["VpcId"] for each in tagged["Vpcs"]["Vpc"]] == [vpcs[4]]
+    assert other["Vpcs"]["Vpc"] == []
+    assert (tables["TotalCount"], len(tables["RouterTableList"]["RouterTableListType"])) == (14, 5)
+    assert switches["TotalCount"] == 2
+    assert len(read) == 4 + 3 + 1 + 0 + 5 + 2
+    assert len(asked) <= 6 * 3

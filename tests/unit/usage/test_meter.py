@@ -27,10 +27,10 @@ def kept(database):
     }
 
 
-def run(database, tally, act):
+async def run(database, tally, act):
     """Let a process count with a meter that is started and closed."""
     meter = Meter(database, tally.amounts)
-    meter.start()
+    await meter.start()
     act(meter, tally)
     meter.close()
     database.commit()
@@ -42,8 +42,8 @@ async def test_a_later_process_counts_on():
     migrate(database, [SCHEMA])
     seen = []
 
-    run(database, Tally(), lambda meter, tally: tally.add(*KEY, 3))
-    run(database, Tally(), lambda meter, tally: (tally.add(*KEY, 2), seen.append(meter.totals())))
+    await run(database, Tally(), lambda meter, tally: tally.add(*KEY, 3))
+    await run(database, Tally(), lambda meter, tally: (tally.add(*KEY, 2), seen.append(meter.totals())))
 
     assert seen == [{KEY: 5}]
     assert kept(database) == {KEY: 5}
@@ -60,7 +60,7 @@ async def test_a_reset_begins_at_nothing_and_counts_what_comes_later(database):
         tally.add(*KEY)
         assert meter.totals() == {KEY: 1}
 
-    run(database, Tally(), act)
+    await run(database, Tally(), act)
 
     assert kept(database) == {KEY: 1}
 
@@ -76,7 +76,7 @@ async def test_what_was_used_is_not_taken_back_with_the_tables(database):
         database.forget()
         assert meter.totals() == {KEY: 4}
 
-    run(database, Tally(), act)
+    await run(database, Tally(), act)
 
     assert kept(database) == {KEY: 4}
 
@@ -92,7 +92,7 @@ async def test_a_mark_parts_what_came_before_from_what_came_after(database):
         assert meter.since_mark() == {KEY: 2}
         assert meter.totals() == {KEY: 6, ("fc.calls", "s/f", ""): 1}
 
-    run(database, Tally(), act)
+    await run(database, Tally(), act)
 
 
 @pytest.mark.parametrize(("size", "units"), [(0, 1), (1, 1), (65536, 1), (65537, 2), (256 * 1024, 4)])

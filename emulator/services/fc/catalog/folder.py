@@ -37,7 +37,7 @@ from emulator.services.fc.catalog.watching import EVERYTHING, Edits, Unwatched
 from emulator.services.fc.codec import BODY, check_name
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.kinds import NEWEST_PYTHON, check_alias_name, check_weights, version_or_latest
-from emulator.services.fc.model import FunctionConfig, ServiceConfig, Struct, is_custom
+from emulator.services.fc.model import FunctionConfig, Scope, ServiceConfig, Struct, is_custom, scope_of
 from emulator.wire.schema.json_bodies import unknown_names
 from emulator.wire.schema.kinds import Shape
 
@@ -86,23 +86,67 @@ class FileService:
 
 
 @frozen
-class Snapshot:
-    """All a functions folder says. ``unusable`` maps (service, function) of bad folders to the reason."""
+class Part:
+    """What a folder directly below the functions folder came to: a service with its functions, or a function.
 
-    services: tuple[FileService, ...] = ()
-    functions: tuple[FileFunction, ...] = ()
-    unusable: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
-
-
-@frozen
-class _Part:
-    """What a folder directly below the functions folder came to."""
+    ``unusable`` maps (service, function) of bad folders to the reason.
+    """
 
     services: tuple[FileService, ...]
     functions: tuple[FileFunction, ...]
     unusable: Mapping[tuple[str, str], str]
     warnings: tuple[str, ...]
+
+    @property
+    def scopes(self) -> Iterator[Scope]:
+        """What its versions and aliases belong to."""
+        yield from (Scope(service=service.name) for service in self.services)
+        yield from (scope_of(each.service, each.name) for each in self.functions)
+
+    @property
+    def aliases(self) -> Iterator[tuple[Scope, FileAlias]]:
+        """The aliases it names, each with what it belongs to."""
+        for service in self.services:
+            yield from ((Scope(service=service.name), alias) for alias in service.aliases)
+        for function in self.functions:
+            yield from ((Scope(function=function.name), alias) for alias in function.aliases)
+
+
+@frozen
+class Snapshot:
+    """All a functions folder says: its parts by their paths. One that has not changed is the same object in the next.
+
+    ``left_out`` are warnings of what is no part.
+    """
+
+    root: str = ""
+    parts: Mapping[str, Part] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+
+    def path_of(self, scope: Scope) -> str:
+        """Return where the part of a service or function would be."""
+        return os.path.join(self.root, scope.service or scope.function)  # noqa: PTH118 - a text, as the parts have them
+
+    @property
+    def services(self) -> tuple[FileService, ...]:
+        """The services of all parts."""
+        return tuple(service for part in self.parts.values() for service in part.services)
+
+    @property
+    def functions(self) -> tuple[FileFunction, ...]:
+        """The functions of all parts."""
+        return tuple(function for part in self.parts.values() for function in part.functions)
+
+    @property
+    def unusable(self) -> Mapping[tuple[str, str], str]:
+        """Why folders cannot be used, by service and function."""
+        return {key: reason for part in self.parts.values() for key, reason in part.unusable.items()}
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is wrong with the files, each with its place."""
+        warnings = (warning for part in self.parts.values() for warning in part.warnings)
+        return tuple(dict.fromkeys((*self.left_out, *warnings)))
 
 
 class _Known(NamedTuple):
@@ -128,7 +172,7 @@ class FolderReader:
         self._watches = watches or Unwatched()
         self._yaml = YamlFiles()
         self._edits: Edits = EVERYTHING
-        self._parts: dict[str, _Part] = {}
+        self._parts: dict[str, Part] = {}
         self._left_out: list[str] = []
         self._known: dict[str, _Known] = {}
         self._services: list[FileService] = []
@@ -149,32 +193,30 @@ class FolderReader:
         edited = edits.folders(self.root)
         parts = self._read_all() if edited is None or not edited <= self._parts.keys() else self._read_some(edited)
         self._watches.end()
-        seen = {function.folder for part in parts.values() for function in part.functions}
-        self._known = {path: known for path, known in self._known.items() if path in seen}
+        for path, before in self._parts.items():
+            if (now := parts.get(path)) is not before:
+                left = {function.folder for function in now.functions} if now is not None else frozenset()
+                for function in before.functions:
+                    if function.folder not in left:
+                        self._known.pop(function.folder, None)
         self._parts = parts
-        warnings = [*self._left_out, *(warning for part in parts.values() for warning in part.warnings)]
-        return Snapshot(
-            services=tuple(service for part in parts.values() for service in part.services),
-            functions=tuple(function for part in parts.values() for function in part.functions),
-            unusable={key: reason for part in parts.values() for key, reason in part.unusable.items()},
-            warnings=tuple(dict.fromkeys(warnings)),
-        )
+        return Snapshot(root=str(self.root), parts=parts, left_out=tuple(dict.fromkeys(self._left_out)))
 
-    def _read_all(self) -> dict[str, _Part]:
-        parts: dict[str, _Part] = {}
+    def _read_all(self) -> dict[str, Part]:
+        parts: dict[str, Part] = {}
         for entry in folders(self.root, self._follows):
             if entry.name != "versions":
                 parts[entry.path] = self._part(entry.name, entry.path)
         self._left_out = self._warnings
         return parts
 
-    def _read_some(self, edited: set[str]) -> dict[str, _Part]:
+    def _read_some(self, edited: set[str]) -> dict[str, Part]:
         """Read folders that are there already; nothing has come beside them, and nothing has gone."""
         for path in self._parts.keys() - edited:
             self._watches.keep(path)
         return self._parts | {path: self._part(os.path.basename(path), path) for path in edited}  # noqa: PTH119 - a text
 
-    def _part(self, name: str, path: str) -> _Part:
+    def _part(self, name: str, path: str) -> Part:
         """Return what a folder directly below the functions folder comes to."""
         known = self._parts.get(path)
         if self._is_the_same(path) and known is not None and not self._edits.within(path):
@@ -186,7 +228,7 @@ class FolderReader:
             self._read_service(name, path)
         elif self._usable("", name, path):
             self._read_function("", name, path)
-        part = _Part(
+        part = Part(
             services=tuple(self._services), functions=tuple(self._functions), unusable=self._unusable,
             warnings=tuple(self._warnings),
         )  # fmt: skip

@@ -4,15 +4,16 @@ Folder functions are rows like all others, marked with the folder they came from
 stays until the files themselves say something else about the same field: the last word counts.
 """
 
+import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
-from emulator.services.fc.catalog.folder import FileAlias, FileFunction, FileService, Snapshot
+from emulator.services.fc.catalog.folder import FileAlias, FileFunction, FileService, Part, Snapshot
 from emulator.services.fc.catalog.store import CatalogStore, Loaded
 from emulator.services.fc.model import (
     LATEST,
@@ -36,15 +37,19 @@ _log = logging.getLogger(__name__)
 C = TypeVar("C", ServiceConfig, FunctionConfig)
 
 
-_Parts = dict[tuple[str, str], list[FileService | FileFunction]]
-"""What belongs together, as it refers to one another: a service with its functions, or a function, all versions."""
+_AT_ONCE = 50
+"""Parts of the folder that are applied in one turn of the loop, when there is time."""
 
 
 class Applied(NamedTuple):
-    """The functions of the folder that were applied, all versions, and the scopes they are from: None for all."""
+    """The functions of the folder that were applied, all versions, and the scopes they are from: None for all.
+
+    ``places`` are those of the triggers of current versions, by service and function.
+    """
 
     functions: list[Function]
     scopes: Collection[Scope] | None
+    places: Mapping[tuple[str, str], tuple[str, ...]]
 
 
 class Loader:
@@ -57,25 +62,24 @@ class Loader:
         self._tenant = tenant
         self.snapshot = Snapshot()
         """What was applied last."""
+        self._aliases: dict[str, list[tuple[Scope, FileAlias]]] = {}
         self._logged: frozenset[str] = frozenset()
-        self._parts: _Parts | None = None
+        self._known: Snapshot | None = None
         """What the store is known to hold."""
+        self._forgotten = 0
 
     def forget(self) -> None:
         """Apply the next snapshot as a whole: the store may hold anything."""
-        self._parts = None
+        self._known = None
+        self._forgotten += 1
 
     @property
     def problems(self) -> list[str]:
         """What is wrong with the files, each with its place; an alias is right once its versions are published."""
-        scopes: list[tuple[Scope, tuple[FileAlias, ...]]] = [
-            *((Scope(service=service.name), service.aliases) for service in self.snapshot.services),
-            *((Scope(function=each.name), each.aliases) for each in self.snapshot.functions if each.aliases),
-        ]
+        aliases = (each for part in self._aliases.values() for each in part)
         dangling = [
             f"{alias.place}: the alias '{alias.name}' names the version {version_id}, which does not exist"
-            for scope, aliases in scopes
-            for alias in aliases
+            for scope, alias in sorted(aliases, key=lambda each: (not each[0].service, each[1].file))
             for version_id in (alias.version_id, *alias.weights)
             if version_id != LATEST and self._store.version(self._tenant, scope, int(version_id)) is None
         ]
@@ -87,68 +91,105 @@ class Loader:
         That is what differs from the snapshot before, and the scopes to try *again*; after `forget`, all of it.
         Instances of changed functions retire after the commit.
         """
-        known, parts = self._parts, _parts(snapshot)
-        self.snapshot, self._parts = snapshot, None
-        keys = None if known is None else _different(known, parts, again)
-        scopes = None if keys is None else [Scope(*key) for key in keys]
-        files = [file for key in (parts if keys is None else keys) for file in parts.get(key, ())]
-        services = [file for file in files if isinstance(file, FileService)]
-        functions = [file for file in files if isinstance(file, FileFunction)]
-        step = _Step(self._store, self._ids, self._tenant, self._store.loaded(self._tenant, scopes), now)
-        for service in services:
-            step.service(service)
-        names: dict[tuple[str, int], list[str]] = {}
-        for function in functions:
-            step.function(function)
-            names.setdefault((function.service, function.version), []).append(function.name)
-        for function in functions:
-            step.aliases(Scope(function=function.name), function.aliases)
-        for service in services:
-            for number in service.versions:
-                step.version(service, number, sorted(names.get((service.name, number), ())))
-            step.aliases(Scope(service=service.name), service.aliases)
+        *_, applied = self._applying(snapshot, now, again)
+        assert applied is not None
+        return applied
+
+    async def apply_in_turns(self, snapshot: Snapshot, now: Millis) -> Applied:
+        """Do as `apply`, with turns of the loop for others in between: nobody may need functions meanwhile."""
+        for applied in self._applying(snapshot, now, ()):
+            if applied is None:
+                await asyncio.sleep(0)
+        assert applied is not None
+        return applied
+
+    def _applying(self, snapshot: Snapshot, now: Millis, again: Iterable[Scope]) -> Iterator[Applied | None]:
+        """Apply *snapshot*; yield None now and then, and at last what was applied."""
+        known, parts, forgotten = self._known, snapshot.parts, self._forgotten
+        self.snapshot, self._known = snapshot, None
+        scopes: Collection[Scope] | None = None
+        paths: Collection[str] = parts
+        if known is None:
+            self._aliases.clear()
+        else:
+            wanted = set(again)
+            paths = _different(known.parts, parts, map(snapshot.path_of, wanted))
+            found = (part for path in paths for part in (known.parts.get(path), parts.get(path)) if part is not None)
+            scopes = dict.fromkeys([*(scope for part in found for scope in part.scopes), *wanted])
+        step = _Step(self._store, self._ids, self._tenant, now)
+        for loaded in self._store.loaded(self._tenant, scopes):
+            step.add(loaded)
+            yield None
+        chosen = [parts[path] for path in paths if path in parts]
+        for number, part in enumerate(chosen, 1):
+            step.part(part)
+            if number % _AT_ONCE == 0:
+                yield None
         step.remove_the_rest()
         if step.retired:
             self._retire(step.retired)
+        for path in paths:
+            self._aliases.pop(path, None)
+            if path in parts and (aliases := list(parts[path].aliases)):
+                self._aliases[path] = aliases
         problems = self.problems
         for problem in problems:
             if problem not in self._logged:
                 _log.warning("functions folder: %s", problem)
         self._logged = frozenset(problems)
-        self._parts = parts
-        return Applied(step.taken, scopes)
+        if forgotten == self._forgotten:
+            self._known = snapshot
+        yield Applied(step.taken, scopes, step.places)
 
 
-def _parts(snapshot: Snapshot) -> _Parts:
-    found: _Parts = {}
-    for service in snapshot.services:
-        found.setdefault((service.name, ""), []).append(service)
-    for function in snapshot.functions:
-        key = (function.service, "") if function.service else ("", function.name)
-        found.setdefault(key, []).append(function)
-    return found
-
-
-def _different(before: _Parts, now: _Parts, again: Iterable[Scope]) -> list[tuple[str, str]]:
-    """Return the keys of what differs, in the order of *before* and *now*, and those of *again*."""
-    wanted = {(each.service, each.function) for each in again}
-    return [key for key in {**before, **now} if before.get(key) != now.get(key) or key in wanted]
+def _different(before: Mapping[str, Part], now: Mapping[str, Part], again: Iterable[str]) -> list[str]:
+    """Return the paths of what differs, in the order of *before* and *now*, and those of *again*."""
+    gone = [path for path in before if path not in now]
+    new = [path for path, part in now.items() if (known := before.get(path)) is not part and known != part]
+    return list(dict.fromkeys((*gone, *new, *again)))
 
 
 class _Step:
     """One application of a snapshot. What it has not come across at the end is gone from the folder."""
 
-    def __init__(self, store: CatalogStore, ids: Ids, tenant: Tenant, loaded: Loaded, now: Millis) -> None:
+    def __init__(self, store: CatalogStore, ids: Ids, tenant: Tenant, now: Millis) -> None:
         self._store = store
         self._ids = ids
         self._tenant = tenant
         self._now = now
-        self._services = dict(loaded.services)
-        self._functions = dict(loaded.functions)
-        self._versions = dict(loaded.versions)
-        self._aliases = dict(loaded.aliases)
+        self._services: dict[str, Service] = {}
+        self._functions: dict[tuple[str, str, int], Function] = {}
+        self._versions: dict[tuple[Scope, int], Version] = {}
+        self._aliases: dict[tuple[Scope, str], Alias] = {}
         self.retired: set[str] = set()
         self.taken: list[Function] = []
+        self.places: dict[tuple[str, str], tuple[str, ...]] = {}
+
+    def add(self, loaded: Loaded) -> None:
+        """Record what the store has from the folder."""
+        self._services |= {service.name: service for service in loaded.services}
+        self._functions |= {(each.service, each.name, each.version): each for each in loaded.functions}
+        self._versions |= {(version.scope, version.number): version for version in loaded.versions}
+        self._aliases |= {(alias.scope, alias.name): alias for alias in loaded.aliases}
+
+    def part(self, part: Part) -> None:
+        """Write what belongs together, as it refers to one another."""
+        for service in part.services:
+            self.service(service)
+        names: dict[int, list[str]] = {}
+        for function in part.functions:
+            self.function(function)
+            names.setdefault(function.version, []).append(function.name)
+            if function.places and not function.version:
+                self.places[function.service, function.name] = function.places
+        for service in part.services:
+            for number in service.versions:
+                self.version(service, number, sorted(names.get(number, ())))
+        aliases: dict[Scope, list[FileAlias]] = {}
+        for scope, alias in part.aliases:
+            aliases.setdefault(scope, []).append(alias)
+        for scope, entries in aliases.items():
+            self.aliases(scope, entries)
 
     def service(self, file: FileService) -> None:
         old = self._services.pop(file.name, None) or self._store.service(self._tenant, file.name)
@@ -224,7 +265,7 @@ class _Step:
         if new != old:
             self._store.put_version(self._tenant, replace(new, modified_at=self._now))
 
-    def aliases(self, scope: Scope, entries: tuple[FileAlias, ...]) -> None:
+    def aliases(self, scope: Scope, entries: Iterable[FileAlias]) -> None:
         for entry in entries:
             old = self._aliases.pop((scope, entry.name), None) or self._store.alias(self._tenant, scope, entry.name)
             before = old or Alias(

@@ -204,7 +204,7 @@ class Resolver:
         self._layers = layers
         self._targets: dict[tuple[Tenant, str, str, int], Target] = {}
         self._seen = -1
-        self.unusable: dict[tuple[str, str], str] = {}
+        self.unusable: Mapping[tuple[str, str], str] = {}
         """(service, function) of folders that cannot be functions -> why."""
 
     def number(

@@ -1,6 +1,6 @@
 """The tables of services, functions, versions, aliases and tags. Each operation is one probe or a short range."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
@@ -33,12 +33,12 @@ from emulator.wire.schema.kinds import ANYTHING, TEXTS, Held
 
 
 class Loaded(NamedTuple):
-    """What came from the functions folder, by key."""
+    """What came from the functions folder, or some of it."""
 
-    services: Mapping[str, Service]
-    functions: Mapping[tuple[str, str, int], Function]
-    versions: Mapping[tuple[Scope, int], Version]
-    aliases: Mapping[tuple[Scope, str], Alias]
+    services: Sequence[Service] = ()
+    functions: Sequence[Function] = ()
+    versions: Sequence[Version] = ()
+    aliases: Sequence[Alias] = ()
 
 
 SCHEMA = Schema("fc", Path(__file__).parents[1] / "schema")
@@ -49,6 +49,8 @@ _VALUES = Held(COLUMNS.reader(ANYTHING).write or str, parse_values)
 
 
 _CONFIGURATIONS = 256
+_AT_ONCE = 500
+"""Functions that are read in one portion."""
 
 
 def _settings(kind: Callable[..., ServiceConfig | FunctionConfig]) -> Held:
@@ -275,12 +277,8 @@ class CatalogStore(CountingStore):
         sql = f"DELETE FROM fc_attachments WHERE {_ATTACHED} AND name = ?"  # noqa: S608 - constants
         return self._database.write(sql, (*_at(owner, kind), name)).rowcount > 0
 
-    def loaded(self, tenant: Tenant, scopes: Iterable[Scope] | None = None) -> Loaded:
-        """Return what was loaded from the functions folder: everything, or what belongs to *scopes*."""
-        services: list[Service] = []
-        functions: list[Function] = []
-        versions: list[Version] = []
-        aliases: list[Alias] = []
+    def loaded(self, tenant: Tenant, scopes: Iterable[Scope] | None = None) -> Iterator[Loaded]:
+        """Yield what was loaded from the functions folder, in portions: everything, or what belongs to *scopes*."""
         for each in (None,) if scopes is None else scopes:
             of_service = of_functions = in_scope = f"{_MINE} AND folder <> ''"
             names: tuple[str, ...] = ()
@@ -289,16 +287,15 @@ class CatalogStore(CountingStore):
                 of_service += " AND name = ? AND ? = ''"
                 of_functions += " AND service = ? AND ? IN ('', name)"
                 in_scope += " AND scope_service = ? AND scope_function = ?"
-            services += self._all(_SERVICES, of_service, (*tenant, *names))
-            functions += self._all(_FUNCTIONS, of_functions, (*tenant, *names))
-            versions += self._all(_VERSIONS, in_scope, (*tenant, *names))
-            aliases += self._all(_ALIASES, in_scope, (*tenant, *names))
-        return Loaded(
-            services={service.name: service for service in services},
-            functions={(function.service, function.name, function.version): function for function in functions},
-            versions={(version.scope, version.number): version for version in versions},
-            aliases={(alias.scope, alias.name): alias for alias in aliases},
-        )
+            values = (*tenant, *names)
+            yield Loaded(
+                services=self._all(_SERVICES, of_service, values),
+                versions=self._all(_VERSIONS, in_scope, values),
+                aliases=self._all(_ALIASES, in_scope, values),
+            )
+            rows = self._database.read(f"{_FUNCTIONS.select} WHERE {of_functions}", values)
+            while some := rows.fetchmany(_AT_ONCE):
+                yield Loaded(functions=[_FUNCTIONS.item(row) for row in some])
 
     def keys(self) -> list[tuple[Tenant, str, str, int]]:
         """Return (tenant, service, name, version) of every function."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import replace
+from emulator.kernel.timers import AT_ONCE
 from emulator.services.fc.catalog.affinity import SESSION_EXCLUSIVE, SSE, affinity_of
 from emulator.services.fc.catalog.resolving import FunctionKeys, Resolver, Target
 from emulator.services.fc.errors import FcError, InvalidArgument
@@ -301,12 +302,11 @@ class Sessions:
             self._timers.call_at(due, _TIMER, self._look)
 
     def _look(self) -> None:
-        """Make every change that is due."""
+        """Make changes that are due; what is left of them has the next turn."""
         self._armed = None
         now = self._clock.now()
-        while changes := self.store.due(now):
-            for session in changes:
-                self._end(session, now)
+        for session in self.store.due(now, AT_ONCE):
+            self._end(session, now)
         self._arm()
 
     def _end(self, session: Session, now: Millis) -> None:

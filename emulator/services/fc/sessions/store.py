@@ -96,7 +96,7 @@ class SessionStore(RowStore):
         """Return the live sessions that last as long as their connection, and those that had a call to the last."""
         return self._all(_ROWS, f"{_LIVE} AND (kind = ? OR {_WORKING})", (SSE,))
 
-    def due(self, now: Millis, limit: int = 500) -> list[Session]:
+    def due(self, now: Millis, limit: int) -> list[Session]:
         """Return sessions whose state changes by *now*, the earliest first."""
         return self._all(_ROWS, "due_at <= ? ORDER BY due_at, seq LIMIT ?", (now, limit))
 

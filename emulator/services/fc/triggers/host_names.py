@@ -1,6 +1,7 @@
 """Host names of HTTP triggers."""
 
 from emulator.kernel.identity import Tenant
+from emulator.kernel.tasks import in_turns
 from emulator.services.fc.ports import HostNames
 from emulator.services.fc.triggers.model import Trigger
 from emulator.services.fc.triggers.store import TriggerStore
@@ -19,9 +20,9 @@ class TriggerNames(TriggerWatcher):
         self._store = store
         self._names = names
 
-    def start(self) -> None:
+    async def start(self) -> None:
         """Register the host names of an earlier run again."""
-        for tenant, label in self._store.labels():
+        async for tenant, label in in_turns(self._store.labels()):
             self._allow(tenant, label)
 
     def changed(self, tenant: Tenant, trigger: Trigger) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.identity import Tenant
-from emulator.kernel.tasks import TaskGroup
+from emulator.kernel.tasks import TaskGroup, in_turns
 from emulator.kernel.tracing import because, begin, message_key
 from emulator.kernel.turnstile import Turnstile
 from emulator.services.fc.model import display_name
@@ -79,9 +79,9 @@ class QueueTriggers(TriggerWatcher):
         self._tasks = TaskGroup("fc-queue-triggers")
         self._readers: dict[TriggerKey, tuple[asyncio.Task[None], str]] = {}
 
-    def start(self) -> None:
+    async def start(self) -> None:
         """Read for the triggers of an earlier run."""
-        for tenant, trigger in self._store.enabled_of_kind("eventbridge"):
+        async for tenant, trigger in in_turns(self._store.enabled_of_kind("eventbridge")):
             self.changed(tenant, trigger)
 
     async def close(self) -> None:

@@ -79,11 +79,11 @@ class EventSources:
             self.triggers.watchers.append(self.queue_triggers)
 
     async def start(self) -> None:
-        """Resume what an earlier run has left: arm timers, register host names; each in a turn of its own."""
-        self.domains.start()
+        """Resume what an earlier run has left: arm timers, register host names; some in each turn of the loop."""
+        await self.domains.start()
         for watcher in self.triggers.watchers:
             await asyncio.sleep(0)
-            watcher.start()
+            await watcher.start()
 
     async def close(self) -> None:
         """Disarm the timers and read no queue."""

@@ -6,6 +6,7 @@ Few functions have more than a handful of triggers, so everything but one probe 
 from collections.abc import Iterable, Iterator
 
 from emulator.kernel.identity import Tenant
+from emulator.kernel.tasks import in_turns
 from emulator.services.fc.kinds import TENANT
 from emulator.services.fc.model import EVERY, SLICED, Scope, Slice
 from emulator.services.fc.ports import HostNames
@@ -149,11 +150,11 @@ class Domains(CountingStore):
         super().__init__(database)
         self._names = names
 
-    def start(self) -> None:
+    async def start(self) -> None:
         """Register the host names of an earlier run again."""
         if self._names is not None:
             rows = self._database.read("SELECT name, json_extract(config, '$.protocol') FROM fc_domains")
-            for name, protocol in rows:
+            async for name, protocol in in_turns(rows):
                 self._names.allow(name, https=is_https(protocol))
 
     def get(self, name: str) -> Domain | None:

@@ -16,7 +16,7 @@ from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.cron import LENIENT, Cron, Schedule, parse_schedule
 from emulator.kernel.identity import Tenant
 from emulator.kernel.instrumentation import Watchers
-from emulator.kernel.tasks import TaskGroup
+from emulator.kernel.tasks import TaskGroup, in_turns
 from emulator.kernel.timers import Timers
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.triggers.events import timer_event
@@ -47,9 +47,9 @@ class TimerTriggers(TriggerWatcher):
         self._armed: dict[TriggerKey, Trigger] = {}
         timers.on_step_back(self._clock_set_back)
 
-    def start(self) -> None:
+    async def start(self) -> None:
         """Arm the timers of an earlier run's triggers."""
-        for tenant, trigger in self._store.enabled_of_kind("timer"):
+        async for tenant, trigger in in_turns(self._store.enabled_of_kind("timer"), _AT_ONCE):
             self.changed(tenant, trigger)
 
     async def close(self) -> None:
@@ -90,11 +90,9 @@ class TimerTriggers(TriggerWatcher):
         self._tasks.spawn(self._count_anew(list(self._armed.items())), "after a step of the clock")
 
     async def _count_anew(self, armed: list[tuple[TriggerKey, Trigger]]) -> None:
-        for number, (key, trigger) in enumerate(armed, 1):
+        async for key, trigger in in_turns(armed, _AT_ONCE):
             if self._armed.get(key) is trigger:
                 self.changed(key[1], trigger)
-            if number % _AT_ONCE == 0:
-                await asyncio.sleep(0)
 
     def _arm(self, tenant: Tenant, trigger: Trigger, after: Millis) -> None:
         schedule = parse_schedule(str(trigger.config["cronExpression"]), LENIENT)

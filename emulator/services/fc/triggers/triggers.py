@@ -46,7 +46,7 @@ Places = Mapping[tuple[str, str], Sequence[str]]
 class TriggerWatcher:
     """What acts on triggers: arms timers, subscribes to topics. Each part may be left out."""
 
-    def start(self) -> None:
+    async def start(self) -> None:
         """Act on the triggers of an earlier run."""
 
     async def close(self) -> None:

@@ -4,7 +4,9 @@ The move happens at that time, by a timer per queue with a policy, so that a rec
 and, should the policy have changed meanwhile, at the latest when a receiver would get the message.
 """
 
+import asyncio
 import logging
+from collections.abc import Iterator
 from functools import partial
 
 from emulator.kernel.clock import SECOND, Clock, Millis
@@ -39,14 +41,24 @@ class DeadLetters:
         self._ids = ids
         self._armed: dict[QueueId, Millis] = {}
 
+    async def catch_up(self) -> None:
+        """Make the moves that are overdue, some in each turn of the loop: before retention removes the messages."""
+        for _ in self._overdue():
+            await asyncio.sleep(0)
+
     def start(self) -> None:
         """Make the moves that are overdue, before retention removes the messages, and plan the others."""
+        for _ in self._overdue():
+            pass
+        self.replan_all()
+
+    def _overdue(self) -> Iterator[None]:
+        """Make the moves that are overdue, a portion with each step."""
         now = self._clock.now()
         for queue_id in self._store.with_dying(now):
             live = self._registry.find_by_id(queue_id)
             while live is not None and self._move_due(live, now) == SWEEP_ROWS:
-                pass
-        self.replan_all()
+                yield
 
     def replan_all(self) -> None:
         """Plan the moves that the tables know of."""

@@ -94,6 +94,8 @@ class Wanted(NamedTuple):
         return sql, values
 
 
+EVERY = Wanted()
+
 _TAGGED = (
     " AND EXISTS (SELECT 1 FROM json_each(tags)"
     " WHERE json_extract(value, '$[0]') = ? AND json_extract(value, '$[1]') = ?)"
@@ -208,7 +210,7 @@ class QueueStore:
         rows = all_named(self._database, "SELECT name FROM mns_queues", tenant, wanted, start, limit, skipped)
         return [name for (name,) in rows]
 
-    def count(self, tenant: Tenant, wanted: Wanted) -> int:
+    def count(self, tenant: Tenant, wanted: Wanted = EVERY) -> int:
         """Return how many queues a tenant has that are *wanted*."""
         return count_named(self._database, "mns_queues", tenant, wanted)
 

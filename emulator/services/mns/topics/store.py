@@ -9,6 +9,7 @@ from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.mns.queues.message import restored, stored
 from emulator.services.mns.queues.store import (
     ABOVE_ALL_NAMES,
+    EVERY,
     Wanted,
     all_named,
     change,
@@ -93,7 +94,7 @@ class TopicStore:
         """Return up to *limit* names of topics in which *containing*, in small letters, stands."""
         return names_with(self._database, "mns_topics", tenant, containing, limit)
 
-    def count(self, tenant: Tenant, wanted: Wanted) -> int:
+    def count(self, tenant: Tenant, wanted: Wanted = EVERY) -> int:
         """Return how many topics a tenant has that are *wanted*."""
         return count_named(self._database, "mns_topics", tenant, wanted)
 

@@ -237,7 +237,7 @@ def test_version_folders_must_be_numbers(tmp_path: Path):
 
 def test_folder_that_is_not_there_holds_nothing(tmp_path: Path):
     """No folder, no functions, no error."""
-    assert FolderReader(tmp_path / "none").read() == Snapshot()
+    assert FolderReader(tmp_path / "none").read() == Snapshot(root=str(tmp_path / "none"))
 
 
 def test_nothing_changes_while_nothing_is_edited(tmp_path: Path):

@@ -1,13 +1,15 @@
 """Functions of the folder behave like those of the API."""
 
+import asyncio
 import json
 import logging
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from emulator.services.fc.catalog import store
+from emulator.services.fc.catalog import folder, loading, store
 from tests.waiting import until
 
 SHOP = {
@@ -400,3 +402,46 @@ async def test_a_look_at_the_folder_reads_each_function_once_and_equal_configura
 
         assert len([sql for sql in selected if "code_checksum" in sql and "folder <> ''" in sql]) == 1
         assert len(texts) <= 2
+
+
+async def test_an_edit_is_applied_without_a_look_at_what_others_hold(open_site, tmp_path, monkeypatch):
+    """However many functions the folder has; one write may be announced as several."""
+    others = 100
+    files = {f"f{number}/index.py": "one" for number in range(others)}
+    root = write(tmp_path / "functions", {"hello/index.py": "hello"} | files)
+    async with open_site(root) as site:
+        looked = []
+        for name in ("scopes", "aliases"):
+            get = getattr(folder.Part, name).fget
+            counted = property(lambda part, get=get, name=name: (looked.append(name), get(part))[1])
+            monkeypatch.setattr(folder.Part, name, counted)
+
+        (root / "hello" / "index.py").write_text("hello again")
+        await site.fc.catch_up()
+        await site.v3("POST", "/functions/hello/invocations", b"")
+
+        assert (site.instances.images[-1].code_dir / "index.py").read_text() == "hello again"
+        assert 3 <= len(looked) < others
+
+
+async def test_a_folder_is_taken_in_some_functions_in_each_turn_of_the_loop(open_site, tmp_path, monkeypatch):
+    """Others are served while a start takes in thousands."""
+    monkeypatch.setattr(loading, "_AT_ONCE", 3)
+    turns, applied = 0, []
+    part = loading._Step.part
+    monkeypatch.setattr(loading._Step, "part", lambda step, given: (applied.append(turns), part(step, given))[1])
+
+    async def count():
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count())
+    root = write(tmp_path / "functions", {f"f{number}/index.py": "one" for number in range(10)})
+    async with open_site(root) as site:
+        counting.cancel()
+        names = (await site.v3("GET", "/functions")).body["functions"]
+
+    assert sorted(Counter(applied).values()) == [1, 3, 3, 3]
+    assert len(names) == 10

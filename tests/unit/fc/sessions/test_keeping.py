@@ -9,6 +9,7 @@ import pytest
 from emulator.kernel.identity import Tenant
 from emulator.services.fc.model import LATEST, FunctionRef
 from emulator.services.fc.runtime.seating import Seat
+from emulator.services.fc.sessions import keeping
 from emulator.services.fc.sessions.model import Status
 
 HOUR_MS = 3_600_000
@@ -165,6 +166,25 @@ async def test_clock_set_back_ends_what_was_due(kept):
     await kept.after(0)
 
     assert sessions.store.live(lane(kept), "a") is None
+
+
+async def test_sessions_that_end_at_once_end_in_portions(kept, monkeypatch):
+    """Each has a timer of its own, so that the loop serves others in between; all have ended in the end."""
+    monkeypatch.setattr(keeping, "AT_ONCE", 3)
+    sessions = kept.fc.sessions
+    for number in range(7):
+        begin(kept, f"s{number}")
+    ended = []
+    look, end = sessions._look, sessions._end
+    monkeypatch.setattr(sessions, "_look", lambda: (ended.append(0), look())[1])
+    monkeypatch.setattr(sessions, "_end", lambda *given: (ended.append(ended.pop() + 1), end(*given))[1])
+    sessions._armed = None
+    sessions._arm()
+
+    await kept.after(61_000)
+
+    assert [number for number in ended if number] == [3, 3, 1]
+    assert sessions.store.numbers()["Active"] == 0
 
 
 def pausable(site):
