@@ -302,8 +302,9 @@ def spoken(value):
 
 @pytest.mark.parametrize(("page", "command"), PRINTED, ids=spoken)
 def test_commands_of_blocks_are_accepted(page, command):
-    """The command line takes them with their options and values."""
+    """The command line takes them with their options and values, and has something to do."""
     assert refused(command) == "", page
+    assert parser().parse_args(command).run, page
 
 
 @pytest.mark.parametrize(("page", "command"), [each for each in MENTIONED if each[1] not in ANY_COMMAND], ids=spoken)

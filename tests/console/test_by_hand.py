@@ -31,7 +31,8 @@ def fill(console, **fields):
 def save(console, page):
     """Send the form and wait for the page it leads to."""
     press(console, ".making button.main")
-    assert eventually(console, lambda: console.current_url.endswith(page)), console.current_url
+    arrived = "return location.pathname.endsWith(arguments[0]) && document.readyState === 'complete'"
+    assert eventually(console, lambda: console.execute_script(arrived, page)), console.current_url
 
 
 def delete(console, selector):
@@ -43,7 +44,7 @@ def delete(console, selector):
 def test_queue_is_made_changed_and_deleted(console, localyun):
     """The range of an attribute stands at its control, and what is out of it is refused in place."""
     opened(console, localyun, "/queues")
-    console.find_element(By.LINK_TEXT, "New queue").click()
+    press(console, "New queue", By.LINK_TEXT)
     control = eventually(console, lambda: console.find_element(By.NAME, "VisibilityTimeout"))
     assert (control.get_attribute("min"), control.get_attribute("max")) == ("1", "43200")
     assert "a received message is hidden for N seconds" in text(console)
@@ -51,7 +52,7 @@ def test_queue_is_made_changed_and_deleted(console, localyun):
     save(console, "/queues/hand-queue")
     assert "visibility timeout 77 s" in text(console)
 
-    console.find_element(By.LINK_TEXT, "Edit").click()
+    press(console, "Edit", By.LINK_TEXT)
     assert (
         eventually(console, lambda: console.find_element(By.NAME, "VisibilityTimeout")).get_attribute("value") == "77"
     )
@@ -86,13 +87,13 @@ def test_topic_and_subscription_are_made_changed_and_deleted(console, localyun):
     fill(console, **{"name-topic": "hand-topic"})
     save(console, "/topics/hand-topic")
 
-    console.find_element(By.LINK_TEXT, "New subscription").click()
+    press(console, "New subscription", By.LINK_TEXT)
     eventually(console, lambda: console.find_element(By.NAME, "Endpoint"))
     endpoint = f"acs:mns:{localyun.region}:{localyun.account_id}:queues/hand-inbox"
     fill(console, **{"name-subscription": "to-inbox"}, Endpoint=endpoint, NotifyContentFormat="SIMPLIFIED")
     save(console, "/topics/hand-topic")
     assert "to-inbox" in text(console)
-    console.find_element(By.LINK_TEXT, "Edit to-inbox").click()
+    press(console, "Edit to-inbox", By.LINK_TEXT)
     eventually(console, lambda: console.find_element(By.NAME, "NotifyStrategy"))
     assert not console.find_elements(By.NAME, "Endpoint")
     fill(console, NotifyStrategy="EXPONENTIAL_DECAY_RETRY")
@@ -115,8 +116,9 @@ def test_function_is_made_from_the_editor_and_called(console, localyun):
     fill(console, timeout="9", code="def handler(event, context):\n    return 'second'\n")
     save(console, "/functions/hand-function")
     assert localyun.invoke("hand-function").payload == b"second"
-    for _ in range(2):
+    for version in ("1", "2"):
         press(console, "form[action$='/publish/hand-function'] button")
+        assert eventually(console, lambda version=version: version in texts(console, "main td:first-child"))
         opened(console, localyun, "/edit/function/hand-function")
         fill(console, description="another")
         save(console, "/functions/hand-function")
@@ -224,7 +226,7 @@ def test_bucket_and_objects_are_made_and_deleted(console, localyun, tmp_path):
 def test_flow_is_checked_and_drawn_as_one_types(console, localyun):
     """What is wrong stands beside the editor with its line; what can be run is drawn, made, changed and deleted."""
     opened(console, localyun, "/flows")
-    console.find_element(By.LINK_TEXT, "New flow").click()
+    press(console, "New flow", By.LINK_TEXT)
     editor = eventually(console, lambda: console.find_element(By.NAME, "Definition"))
 
     editor.clear()
@@ -237,7 +239,7 @@ def test_flow_is_checked_and_drawn_as_one_types(console, localyun):
     save(console, "/flows/hand-flow")
     assert "typed" in text(console)
 
-    console.find_element(By.LINK_TEXT, "Edit").click()
+    press(console, "Edit", By.LINK_TEXT)
     eventually(console, lambda: console.find_element(By.NAME, "Definition"))
     fill(console, Definition=BROKEN)
     save(console, "/flows/hand-flow")

@@ -43,8 +43,9 @@ def texts(console, selector):
 
 
 def text(console):
-    """The words of the page."""
-    return console.find_element(By.TAG_NAME, "main").text
+    """The words of the page, which may be replaced between two questions."""
+    (words,) = eventually(console, lambda: [console.find_element(By.TAG_NAME, "main").text])
+    return words
 
 
 def speak(console, localyun, language):

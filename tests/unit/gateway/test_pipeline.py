@@ -4,6 +4,7 @@ import asyncio
 import concurrent.futures
 import gc
 import json
+import weakref
 
 import pytest
 
@@ -116,6 +117,10 @@ async def test_the_answer_leaves_only_after_the_commit():
     assert order == ["returned", "committed", 200]
 
 
+class Watched(Request):
+    """A request that can be referred to weakly."""
+
+
 async def test_a_large_body_is_free_once_its_request_has_been_answered():
     """No cycle keeps it until the next garbage collection, which may be minutes away."""
     pipeline, _ = pipeline_with({"Echo": lambda service, call: {}})
@@ -124,7 +129,8 @@ async def test_a_large_body_is_free_once_its_request_has_been_answered():
 
     try:
         headers = Headers([("Host", "127.0.0.1")])
-        request = Request("POST", f"/?Action=Echo&Version=2019-03-15{SIGNED}", headers)
+        request = Watched("POST", f"/?Action=Echo&Version=2019-03-15{SIGNED}", headers)
+        watched = weakref.ref(request)
         request.admitted = (
             RpcFront("fnf", "2019-03-15", actions({}), None, CountingIds()),
             OperationRequest(request, 0),
@@ -138,7 +144,7 @@ async def test_a_large_body_is_free_once_its_request_has_been_answered():
         for _ in range(3):
             await asyncio.sleep(0)
 
-        assert not [each for each in gc.get_objects() if isinstance(each, Request)]
+        assert watched() is None
     finally:
         gc.enable()
 

@@ -98,6 +98,9 @@ def serve_tls(listener, context):
     with context.wrap_socket(connection, server_side=True) as secure:
         secure.recv(4096)
         secure.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok")
+        secure.shutdown(socket.SHUT_WR)
+        while secure.recv(4096):  # to close before all has been read would reset the connection
+            pass
 
 
 @pytest.mark.parametrize(
