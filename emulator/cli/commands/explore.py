@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from emulator.cli.client import Client, connect
-from emulator.cli.commands.flow import check_input, ended_with, start_execution
+from emulator.cli.commands.execution import check_input, ended_with, start_execution
 from emulator.cli.commands.server import link
 from emulator.cli.output import (
     CallRefused,

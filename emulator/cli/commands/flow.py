@@ -1,14 +1,13 @@
 """``flow``: flows, their executions and what happens in them."""
 
-import json
 from argparse import Namespace
 from typing import Any
 
-from emulator.cli.client import Client, connect, say_what_is_elsewhere
+from emulator.cli.client import connect, say_what_is_elsewhere
 from emulator.cli.commands.definition import definition_to_send
+from emulator.cli.commands.execution import check_input, ended_with, name_execution, start_execution
 from emulator.cli.output import (
     CallRefused,
-    CommandFailed,
     WrongUsage,
     _,
     say,
@@ -21,26 +20,6 @@ from emulator.cli.output import (
     wants_json,
 )
 from emulator.config import Settings
-
-EXPRESS_TIMEOUT_S = 330.0
-"""An express execution may take five minutes, and its end is the answer."""
-
-FINAL_STATES = frozenset({"Succeeded", "Failed", "Stopped", "TimedOut"})
-FOLLOW_INTERVAL_S = 0.2
-
-
-def name_execution(arguments: Namespace) -> None:
-    """Accept FLOW/EXECUTION in place of FLOW and EXECUTION: the name of a flow has no slash.
-
-    Raises: WrongUsage when an execution is named twice.
-    """
-    flow, slash, execution = (arguments.flow or "").partition("/")
-    if slash:
-        if arguments.execution and arguments.execution != execution:
-            raise WrongUsage(
-                _("the execution is named twice: {one} and {other}", one=execution, other=arguments.execution)
-            )
-        arguments.flow, arguments.execution = flow, execution or None
 
 
 def start(arguments: Namespace, settings: Settings) -> int:
@@ -68,20 +47,6 @@ def _leave_out(what: str, given: dict[str, Any]) -> None:
         raise WrongUsage(_("{option} cannot be combined with {what}", option=option, what=what))
 
 
-def start_execution(client: Client, flow: str, input_json: str, name: str | None = None) -> dict[str, Any]:
-    """Start an execution and return the reply; that of an express flow comes at its end and has its output.
-
-    Raises: NoEmulator, CallRefused.
-    """
-    parameters = {"FlowName": flow, "Input": input_json, **({"ExecutionName": name} if name else {})}
-    try:
-        return client.workflow("StartExecution", **parameters)
-    except CallRefused as error:
-        if error.code != "ActionNotSupported":
-            raise
-    return client.workflow("StartSyncExecution", EXPRESS_TIMEOUT_S, **parameters)
-
-
 def show_started(reply: dict[str, Any], *, as_json: bool) -> int:
     """Print what `start_execution` returned; the exit code says whether an express execution has failed."""
     if as_json:
@@ -93,30 +58,6 @@ def show_started(reply: dict[str, Any], *, as_json: bool) -> int:
         say(_("execution {name}", name=reply["Name"]))
         say(ended_with(reply["Status"], why or reply["Output"] or "{}"))
     return 0 if reply.get("Status") in {"", "Starting", "Running", "Succeeded"} else 1
-
-
-def ended_with(status: str, what: str) -> str:
-    """Return a line on the end of an execution: its status, and its output or what went wrong."""
-    return _("{status}: {what}", status=status, what=what) if what else status
-
-
-def check_input(text: str) -> None:
-    """Raises: WrongUsage for an input of an execution that is no JSON."""
-    try:
-        json.loads(text)
-    except ValueError as error:
-        raise WrongUsage(_("--input is not JSON: {error}", error=error)) from error
-
-
-def latest(client: Client, flow: str) -> str:
-    """Return the name of the execution of *flow* that was started last.
-
-    Raises: CommandFailed when there is none; NoEmulator, CallRefused.
-    """
-    newest = client.workflow("ListExecutions", FlowName=flow, Limit="1").get("Executions") or []
-    if not newest:
-        raise CommandFailed(_("flow {name} has not been executed yet", name=flow))
-    return str(newest[0]["Name"])
 
 
 def show_list(arguments: Namespace, settings: Settings) -> int:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from emulator.cli.client import Client, connect, pause
 from emulator.cli.commands.definition import STANDARD_INPUT, definition_to_send, read_definition
-from emulator.cli.commands.flow import FINAL_STATES, FOLLOW_INTERVAL_S, ended_with, name_execution
+from emulator.cli.commands.execution import FINAL_STATES, FOLLOW_INTERVAL_S, ended_with, name_execution
 from emulator.cli.output import (
     CallRefused,
     WrongUsage,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from emulator.cli.client import Client, connect, pause
-from emulator.cli.commands.flow import FINAL_STATES, FOLLOW_INTERVAL_S, ended_with, latest, name_execution
+from emulator.cli.commands.execution import FINAL_STATES, FOLLOW_INTERVAL_S, ended_with, latest, name_execution
 from emulator.cli.output import _, say, say_json, say_json_line, say_table, wants_json
 from emulator.cli.tree_view import HEADINGS, Event, Follower, Style, event_line, event_row, render
 from emulator.config import Settings

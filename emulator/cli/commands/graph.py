@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from emulator.cli.client import Client, connect
-from emulator.cli.commands.flow import latest, name_execution
+from emulator.cli.commands.execution import latest, name_execution
 from emulator.cli.commands.flow_history import read_history
 from emulator.cli.output import CommandFailed, _, complain, say, tell
 from emulator.cli.tree_view import Event, spoken

@@ -16,7 +16,7 @@ from emulator.cli import background
 from emulator.cli.background import command
 from emulator.cli.client import Client, connected
 from emulator.cli.commands import graph as recorded
-from emulator.cli.commands.flow import check_input
+from emulator.cli.commands.execution import check_input
 from emulator.cli.commands.graph import STANDARD_OUTPUT, open_picture
 from emulator.cli.commands.server import link, open_address
 from emulator.cli.endpoint import VARIABLE as ENDPOINT_VARIABLE
