@@ -25,6 +25,7 @@ from emulator.cli.tree_view import STATES as ENDS
 from emulator.config import OPTIONS
 from emulator.console.app import COMING, STATES
 from emulator.console.pages.requests import CAUSES
+from emulator.console.refusals import SENTENCES as REFUSALS
 from emulator.deploy.planner import Action
 from emulator.drawing.words import WORDS
 from emulator.kernel.instrumentation import EVENTS
@@ -174,8 +175,8 @@ def console_texts():
             found[text] = None
     for path in sorted(CONSOLE.rglob("*.py")):
         found.update(dict.fromkeys(_marked(ast.parse(path.read_text(encoding="utf-8")), "_", "FormRefused")))
-    found.update(dict.fromkeys((*STATES.values(), *COMING, *CAUSES.values(), *WORDS, *SENTENCES.values())))
-    found.update(dict.fromkeys(phrases()))
+    tables = (*STATES.values(), *COMING, *CAUSES.values(), *WORDS, *SENTENCES.values(), *REFUSALS)
+    found.update(dict.fromkeys((*tables, *phrases())))
     for each in TUTORIALS:
         found.update(dict.fromkeys((each.title, each.duration)))
     return list(found)

@@ -19,7 +19,7 @@ from werkzeug.wrappers import Response as Answer
 
 from emulator.console.changes import written
 from emulator.console.executions import took
-from emulator.console.forms import UNITS, FormRefused
+from emulator.console.forms import UNITS
 from emulator.console.front import Pages, Sessions
 from emulator.console.language import COOKIE, LANGUAGES, catalogue, chosen, translated
 from emulator.console.life import FORMS, REASONS, STATIONS
@@ -27,6 +27,7 @@ from emulator.console.lists import SPANS, turning, wanted
 from emulator.console.navigation import GROUPS, NAMES, place_of
 from emulator.console.needs import WHATS
 from emulator.console.pages import BLUEPRINTS
+from emulator.console.refusals import refusal
 from emulator.console.tutorials import TutorialRuns
 from emulator.console.values import body, breakable, decoded, quoted, short, tree
 from emulator.console.view import View, link, view
@@ -257,10 +258,7 @@ def _iso(at: int | str) -> str:
 
 def _refused(error: ServiceError) -> Any:
     request.environ[ERRORS].append(error)
-    text = error.message
-    if isinstance(error, FormRefused):
-        text = translated(g.language, error.sentence).format_map(error.fields)
-    return _error(error.code, text, error.http_status)
+    return _error(error.code, refusal(error, partial(translated, g.language)), error.http_status)
 
 
 def _no_page(error: NotFound) -> tuple[str, int]:

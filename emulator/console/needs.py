@@ -123,6 +123,41 @@ def runs(
     return _paired(shown), None
 
 
+def loops(rows: Iterable[Row], most: int) -> list[Row]:
+    """Return the *most* latest kinds of requests, newest first, each with how often it was made in ``times``.
+
+    What a program does again and again is one line, whatever else is done in between: operations of one caller on one
+    resource that were made equally often stand together. The executions of a flow are one resource.
+    """
+    kinds: dict[tuple[Any, ...], Row] = {}
+    for row in rows:
+        kind = (*_about(row), row["operation"], row["status"], row["error"], row["function_failed"])
+        kinds.setdefault(kind, {**row, "times": 0})["times"] += 1
+    shown: list[Row] = []
+    for row in kinds.values():
+        loop = next((each for each in shown if _is_loop(each, row)), None)
+        if loop is not None:
+            loop["operation"] = f"{loop['operation']}, {row['operation']}"
+        elif len(shown) < most:
+            shown.append(row)
+    return shown
+
+
+def _about(row: Row) -> tuple[Any, ...]:
+    resource = str(row["resource"])
+    name = resource.partition("/")[0] if row["kind"] == "execution" else resource
+    return (row["service"], name, row["caller"])
+
+
+def _is_loop(one: Row, other: Row) -> bool:
+    often = min(one["times"], other["times"]) >= _OFTEN and abs(one["times"] - other["times"]) <= 1
+    return often and _about(one) == _about(other) and not (_has_failed(one) or _has_failed(other))
+
+
+def _has_failed(row: Row) -> bool:
+    return bool(row["function_failed"] or (row["error"] and row["error"] != _NOTHING_THERE))
+
+
 def _paired(rows: Iterable[Row]) -> list[Row]:
     """Return the rows, two that were asked in turns as one."""
     shown: list[Row] = []

@@ -9,7 +9,7 @@ from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
 from emulator.console.forms import FormRefused
-from emulator.console.needs import QUIET, needs, runs
+from emulator.console.needs import QUIET, loops, needs
 from emulator.console.pages.functions import failure
 from emulator.console.pages.requests import requests_with
 from emulator.console.searching import found
@@ -61,7 +61,7 @@ def change() -> Response:
 
 
 _NEEDS = 20
-_LATEST = 100
+_LATEST = 500
 _SHOWN = 12
 
 overview_pages = Blueprint("overview", __name__)
@@ -106,10 +106,9 @@ def _tokens() -> list[tuple[str, str, str, str]]:
 
 
 def _latest() -> list[Row]:
-    """Return the latest requests of programs."""
+    """Return the latest requests of programs, each loop as one."""
     journal = view().journal
-    latest, _ = view().call(lambda: runs(islice(requests_with(journal, "", QUIET), _LATEST)))
-    return latest[:_SHOWN]
+    return view().call(lambda: loops(islice(requests_with(journal, "", QUIET), _LATEST), _SHOWN))
 
 
 @overview_pages.get("/search")

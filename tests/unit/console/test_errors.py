@@ -34,7 +34,7 @@ def test_a_bug_is_said_in_the_form(language):
 
 
 def test_a_refusal_of_the_console_is_translated(language):
-    """One of a service has the service's words."""
+    """One of a service as well, with the service's code."""
     own, _, _ = _refused(FormRefused("{name} must be a JSON object", name="input"))
     foreign, _, _ = _refused(ServiceError())
 
@@ -45,4 +45,10 @@ def test_a_refusal_of_the_console_is_translated(language):
             "zh": "InvalidArgument: input 必须是 JSON 对象",
         }[language]
     )
-    assert foreign.startswith("InternalServerError: An internal error")
+    assert (
+        foreign
+        == {
+            "en": "InternalServerError: An internal error has occurred. Please retry.",
+            "zh": "InternalServerError: 内部错误，请重试。",
+        }[language]
+    )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.console.needs import grouped, is_poll, runs
+from emulator.console.needs import grouped, is_poll, loops, runs
 
 _SIGNATURE = "the signature was refused"
 FAILED = {"flow": "pay", "execution": "one", "status": "Failed"}
@@ -73,6 +73,42 @@ def test_a_page_of_requests_says_where_the_next_begins():
 
     assert [each["operation"] for each in rows] == ["GetA", "GetB"]
     assert rest == 3
+
+
+def of_queue(operation, status=200, error=""):
+    """A request about a queue, as lists have it."""
+    about = {"resource": "orders", "kind": "queue", "caller": "root", "error": error, "function_failed": False}
+    return {"service": "mns", "operation": operation, "status": status, **about}
+
+
+def of_execution(operation, number):
+    """A request about an execution of a flow, as lists have it."""
+    about = {"resource": f"tick/run{number}", "kind": "execution", "caller": "root", "error": ""}
+    return {"service": "fnf", "operation": operation, "status": 200, "function_failed": False, **about}
+
+
+def test_a_loop_is_one_line_whatever_else_is_done_in_between():
+    """A worker that receives, sends and deletes, and one who starts a flow again and again and looks at it."""
+    turn = [of_queue("DeleteMessage", 204), of_queue("ReceiveMessage"), of_queue("SendMessage", 201)]
+    rows = []
+    for number in range(40):
+        rows += [*turn, of_execution("DescribeExecution", number), of_execution("StartExecution", number)]
+    refused = of_queue("SendMessage", 400, "InvalidArgument")
+    rows[100:100] = [refused, refused, refused, refused]
+
+    assert [(each["operation"], each["times"]) for each in loops(rows, 12)] == [
+        ("DeleteMessage, ReceiveMessage, SendMessage", 40),
+        ("DescribeExecution, StartExecution", 40),
+        ("SendMessage", 4),
+    ]
+
+
+def test_what_is_done_once_or_twice_stands_by_itself():
+    """The newest first, no more than there is room for."""
+    rows = [of_queue("CreateQueue", 201), of_queue("SendMessage", 201), of_queue("SendMessage", 201)]
+
+    assert [(each["operation"], each["times"]) for each in loops(rows, 12)] == [("CreateQueue", 1), ("SendMessage", 2)]
+    assert [each["operation"] for each in loops(rows, 1)] == ["CreateQueue"]
 
 
 @pytest.mark.parametrize(
