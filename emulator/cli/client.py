@@ -8,7 +8,6 @@ import os
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from copy import copy
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -45,6 +44,8 @@ class Client(Connection):
 
     def looking(self) -> "Client":
         """Return a client for looking at what is there, whose requests do not count as usage."""
+        from copy import copy  # few commands only look
+
         looking = copy(self)
         looking._always = {UNMETERED: "1"}
         return looking

@@ -10,12 +10,12 @@ import gc
 import os
 import sys
 from argparse import Namespace
-from typing import TYPE_CHECKING
 
 from emulator.cli.grammar import GROUPS
 from emulator.cli.output import FAILED, WRONG_USAGE, CallRefused, CommandFailed, _, complain, speak_translated
 from emulator.cli.parser import Parser, nearest
 
+TYPE_CHECKING = False  # that of ``typing``, whose import would be a tenth of ``--help``
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any

@@ -13,8 +13,8 @@ import os
 import sys
 from argparse import Namespace
 from functools import cache
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # that of ``typing``, whose import would be a tenth of ``--help``
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, TextIO, TypeAlias

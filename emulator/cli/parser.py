@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import sys
 from argparse import REMAINDER, Action, ArgumentParser, BooleanOptionalAction, RawTextHelpFormatter
-from typing import TYPE_CHECKING
 
 from emulator.cli.output import _, is_chinese
 
+TYPE_CHECKING = False  # that of ``typing``, whose import would be a tenth of ``--help``
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
     from typing import Any, NoReturn, TypeAlias

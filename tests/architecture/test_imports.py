@@ -41,7 +41,7 @@ def test_choosing_a_command_imports_no_server():
     """Client commands stay quick: neither the server nor sqlite is loaded before it is known which command runs."""
     loaded = modules_after("import emulator.cli.main")
 
-    assert not {"asyncio", "sqlite3", "http.client", "emulator.app", "emulator.cli.client"} & loaded
+    assert not {"typing", "asyncio", "sqlite3", "http.client", "emulator.app", "emulator.cli.client"} & loaded
 
 
 @pytest.mark.unmeasured

@@ -8,7 +8,7 @@ is needed, and then the one of this installation. In a checkout this folder stan
 import os
 import sys
 
-TYPE_CHECKING = False  # that of ``typing``, whose import would be an eighth of ``--help``
+TYPE_CHECKING = False  # that of ``typing``, whose import would be a tenth of ``--help``
 if TYPE_CHECKING:
     from typing import Any
 
