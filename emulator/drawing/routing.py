@@ -29,9 +29,13 @@ _BESIDE, _NEARLY = 20.0, 20.0
 
 @dataclass(slots=True, eq=False)
 class _Hop:
-    """A line through one space. ``top`` and ``bottom`` are where it comes from and goes to; ``side`` is a lane's x."""
+    """A line through one space. ``top`` and ``bottom`` are where it comes from and goes to; ``side`` is a lane's x.
 
-    group: tuple[str, bool]
+    Those of a ``group``, which is the target, whether errors lead there, and whether they enter from a lane, may lie on
+    one another.
+    """
+
+    group: tuple[str, bool, bool]
     top: float | None
     bottom: float | None
     side: float = 0.0
@@ -51,7 +55,8 @@ class _Hop:
 class _Course:
     """The hops of a way from its ``port`` to its ``arrival``, which are places as x.
 
-    A way back goes up in its ``lane`` and comes from above at ``entry``, None when it comes from the side.
+    A way back goes up in its ``lane`` and comes from above at ``entry``, None when it comes from the side. It enters
+    by a hop of its own: it may have come down through the same space.
     """
 
     way: Way
@@ -59,6 +64,7 @@ class _Course:
     hops: dict[int, _Hop] = field(default_factory=dict)
     lane: float = 0.0
     entry: float | None = None
+    entering: _Hop | None = None
     arrival: float = 0.0
 
 
@@ -74,6 +80,8 @@ def route(grid: Grid, ports: Mapping[Way, float]) -> tuple[dict[Way, list[Point]
         _take_hops(course)
         for number, hop in course.hops.items():
             spaces[number].append(hop)
+        if course.entering is not None:
+            spaces[course.way.target.row - 1].append(course.entering)
     tracks = {number: _assign_tracks(hops) for number, hops in spaces.items()}
     _join_lanes(courses)
     bottom_of: list[float] = []
@@ -118,8 +126,8 @@ def _port_places(source: Item, wishes: Sequence[float]) -> list[float]:
     return [max(x, low + index * gap) for index, x in enumerate(places)]
 
 
-def _group(way: Way) -> tuple[str, bool]:
-    return way.edge.target, way.edge.caught
+def _group(way: Way, *, enters: bool = False) -> tuple[str, bool, bool]:
+    return way.edge.target, way.edge.caught, enters
 
 
 def _take_lanes(grid: Grid, courses: Sequence[_Course]) -> float:
@@ -142,7 +150,7 @@ def _take_lanes(grid: Grid, courses: Sequence[_Course]) -> float:
 
 
 def _ways_back(courses: Sequence[_Course]) -> list[list[_Course]]:
-    groups: dict[tuple[str, bool], list[_Course]] = defaultdict(list)
+    groups: dict[tuple[str, bool, bool], list[_Course]] = defaultdict(list)
     for course in courses:
         if course.way.back:
             groups[_group(course.way)].append(course)
@@ -176,7 +184,8 @@ def _take_hops(course: _Course) -> None:
     if way.back:
         course.hops[way.items[-1].row] = _Hop(group=group, top=xs[-1], bottom=None, side=course.lane)
         if course.entry is not None:
-            course.hops[way.target.row - 1] = _Hop(group=group, top=None, bottom=course.entry, side=course.lane)
+            enters = _group(way, enters=True)
+            course.entering = _Hop(group=enters, top=None, bottom=course.entry, side=course.lane)
 
 
 def _arrival(way: Way, above: float) -> float:
@@ -275,11 +284,10 @@ def _way_up(course: _Course, bottom_of: Sequence[float]) -> list[Point]:
     target = way.target
     if way.joins:
         return points
-    if course.entry is None:
+    if course.entry is None or course.entering is None:
         middle = target.y + target.height / 2 + (6.0 if way.edge.caught else 0.0)
         return [*points, (course.lane, middle), (target.x + target.width / 2, middle)]
-    above = target.row - 1
-    y = bottom_of[above] + ABOVE + course.hops[above].track * TRACK
+    y = bottom_of[target.row - 1] + ABOVE + course.entering.track * TRACK
     return [*points, (course.lane, y), (course.entry, y), (course.entry, target.y)]
 
 

@@ -109,8 +109,24 @@ WIDE = [
 
 LONG = [a_task("N" * 128), a_task("a_long_name_" * 10, catch=caught_by("N" * 128, *["Error." + "X" * 80] * 3))]
 
+BACK_BELOW = [
+    {"type": "choice", "name": "first", "choices": [{"condition": "$.a > 1"}]},
+    {"type": "choice", "name": "second", "choices": [{"condition": "$.a > 1", "goto": "task"}]},
+    {"type": "pass", "name": "x" * 60, "end": True},
+    {"type": "pass", "name": "handler", "end": True},
+    {
+        "type": "task",
+        "name": "task",
+        "resourceArn": "acs:fc:::services/s/functions/f",
+        "catch": [{"errors": ["A"], "goto": "handler"}],
+    },
+    {"type": "pass", "name": "last"},
+]
+"""An error leads back to a step that is drawn in the row below, beside the name of the error."""
+
 FLOWS = {
     "polling": POLLING, "transaction": TRANSACTION, "nested": NESTED, "saga": SAGA, "wide": WIDE, "long": LONG,
+    "back below": BACK_BELOW,
 }  # fmt: skip
 
 
