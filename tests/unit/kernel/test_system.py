@@ -34,6 +34,7 @@ def test_named_abilities_are_missing_when_told_so():
     assert set(constants("all").values()) == {False}
 
 
+@pytest.mark.skipif(not system.LOCKS, reason="files cannot be locked here")
 def test_lock_is_taken_once(tmp_path):
     """A second opening of the file does not get it."""
     path = tmp_path / "lock"

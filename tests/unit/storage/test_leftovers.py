@@ -9,6 +9,7 @@ from contextlib import closing
 
 import pytest
 
+from emulator.kernel import system
 from emulator.kernel.identity import Region
 from emulator.kernel.ids import CountingIds
 from emulator.lab.checkpoints.store import CheckpointStore
@@ -137,6 +138,7 @@ def test_checkpoints_under_way_are_finished_or_removed(tmp_path):
     assert store.set_leftovers_aside() is None
 
 
+@pytest.mark.skipif(not system.LOCKS, reason="files cannot be locked here")
 def test_the_folder_of_a_killed_run_goes_and_that_of_another_stays(tmp_path, monkeypatch):
     """Two emulators that keep nothing may run at once."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

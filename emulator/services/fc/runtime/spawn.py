@@ -42,6 +42,7 @@ class SpawnLauncher(Launcher):
         self._ids = ids
         self._agents = agents or self._python_agent
         self._server: asyncio.Server | None = None
+        self._opening = asyncio.Lock()
         self._expected: dict[str, asyncio.Future[tuple[asyncio.Transport, bytes]]] = {}
         self._running: set[SpawnedAgent] = set()
 
@@ -100,9 +101,10 @@ class SpawnLauncher(Launcher):
         return Program(command=tuple(command), folder=Path(), environment=interpreter_environment()), {}
 
     async def _listen(self) -> int:
-        if self._server is None:
-            loop = asyncio.get_running_loop()
-            self._server = await loop.create_server(lambda: _Greeting(self._expected), "127.0.0.1", 0)
+        async with self._opening:  # of instances that start at once, one opens it for all
+            if self._server is None:
+                loop = asyncio.get_running_loop()
+                self._server = await loop.create_server(lambda: _Greeting(self._expected), "127.0.0.1", 0)
         port: int = self._server.sockets[0].getsockname()[1]
         return port
 
