@@ -57,6 +57,11 @@ def functions(tmp_path_factory):
     (folder / "shop" / "Charge" / "index.py").write_text(
         "import logging\n\n\ndef handler(event, context):\n    logging.getLogger().info('charged')\n    return '{}'\n"
     )
+    shutil.copytree(folder / "shop" / "Charge", folder / "shop" / "order")
+    shutil.copytree(folder / "shop" / "Charge", folder / "shop" / "Cleanup")
+    (folder / "shop" / "Cleanup" / "function.yml").write_text(
+        "triggers:\n  - {name: every-night, type: timer, config: {cronExpression: '0 0 3 * * *'}}\n"
+    )
     return folder
 
 
@@ -167,3 +172,67 @@ def test_log_of_a_request_is_what_the_page_shows(shell, localyun):
 
     assert len(shown) == 12
     assert [shape(line) for line in printed.splitlines()] == [shape(line) for line in shown]
+
+
+def lines_of_commands(begin):
+    """Return the lines of the page of commands that begin with *begin*."""
+    return [line for line in typed(page("commands.md").replace("$ localyun", "localyun")) if line.startswith(begin)]
+
+
+def test_functions_are_called(shell):
+    """By name, in a service, through an alias, asynchronously, and by a trigger."""
+    called = [line for line in lines_of_commands("localyun invoke") if "--debug" not in line]
+    fired = lines_of_commands("localyun trigger fire")
+
+    printed = shell(*called, *fired)
+
+    assert (len(called), len(fired)) == (4, 1)
+    assert "job_id" in printed
+
+
+def test_flows_are_drawn(shell, localyun):
+    """An execution to a file, the flow as text."""
+    localyun.flow("polling", ORDERS.replace("Charge", "order")).start()
+    localyun.queue("receipts")
+    localyun.settle()
+
+    shell(*lines_of_commands("localyun flow graph"), "test -s polling.svg", "grep -q flowchart README.md")
+
+
+FLOW_WITH_A_MISTAKE = """version: v1
+type: flow
+steps:
+  - {type: pass, name: StartJob}
+  - {type: wait, name: Wait10s, duration: 10}
+  - type: choice
+    name: CheckJobComplete
+    choices:
+      - goto: Wait10
+        condition: $.status == "running"
+"""
+MACHINE_WITH_A_MISTAKE = """Type: StateMachine
+Name: m
+SpecVersion: v1
+StartAt: Count
+States:
+  - Type: Pass
+    Name: Count
+    Description: counts the lines
+    End: true
+    OutputConstructor:
+      lines.$: lenght($Input.order.lines)
+"""
+
+
+def test_mistakes_are_printed_as_the_page_shows(shell):
+    """With file, line and column; a caret stands below an expression."""
+    text = page("commands.md").partition("### Checking a definition")[2].partition("\n## ")[0]
+    shown = re.findall(r"^    (.*)$", text, re.M)
+    checks = [line[2:] for line in shown if line.startswith("$ ")]
+
+    printed = shell(
+        *(f"{line} || true" for line in checks),
+        **{"flow.yml": FLOW_WITH_A_MISTAKE, "machine.yml": MACHINE_WITH_A_MISTAKE},
+    )
+
+    assert printed.splitlines() == [line for line in shown if not line.startswith("$ ")]

@@ -133,6 +133,63 @@ PAGES = {
         printed=("fnf.transitions", "The counters are now 0.", "CNY"),
     ),
     "docs/assistants.md": Page(printed=("mcpServers",)),
+    "docs/tutorials/poll-for-task-status.md, changed": Page(
+        name="docs/tutorials/poll-for-task-status.md",
+        start="## Change it",
+        before=f"localyun start -d --functions '{ROOT}/functions'\n"
+        f"localyun flow create fnf-demo-poll-for-task-status '{ROOT}/sample-apps/poll-for-task-status/flow.yml'",
+        printed=("fnf-demo-poll-for-task-status", "s.yaml"),
+    ),
+    "docs/console.md": Page(printed=("/_localyun/console/",)),
+    "docs/commands.md, the emulator": Page(
+        name="docs/commands.md",
+        start="## start",
+        end="## init",
+        printed=("QueueNotExist", "mcpServers", "for-you.zip"),
+    ),
+    "docs/commands.md, a project": Page(
+        name="docs/commands.md",
+        start="## init",
+        end="## invoke",
+        printed=("1 passed",),
+    ),
+    "docs/commands.md, messages": Page(
+        name="docs/commands.md",
+        start="## queue",
+        end="## clock",
+        before="localyun start -d",
+        printed=("created orders", '"MessageBody"'),
+    ),
+    "docs/commands.md, the lab": Page(
+        name="docs/commands.md",
+        start="## clock",
+        end="## usage",
+        before="localyun start -d\nlocalyun flow create remind remind.yml\nlocalyun flow start remind --name run-1",
+        files={"remind.yml": "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: a-day, duration: 86400}\n"},
+        printed=("fault-1", "end of a wait  remind/run-1"),
+    ),
+    "docs/commands.md, files": Page(
+        name="docs/commands.md",
+        start="## deploy",
+        end="## console",
+        before="localyun start -d",
+        files={"template.yml": TEMPLATE},
+        then={"localyun deploy --remove": "localyun deploy"},
+        printed=("plan: 1 to update", "removed empty: 2 resources", "no differences"),
+    ),
+    "docs/commands.md, a program": Page(
+        name="docs/commands.md",
+        start="## console",
+        end="## tutorial",
+        before="localyun start -d\nlocalyun flow create transaction flow.yml\n"
+        "localyun flow start transaction --name first --follow",
+        files={
+            "worker.py": WORKER,
+            "flow.yml": "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: only}\n",
+            "tests/integration/test_worker.py": "import runpy\n\n\ndef test_it():\n    runpy.run_path('worker.py')\n",
+        },
+        printed=("b'an order'", "/_localyun/console/login?key=", "1 passed"),
+    ),
 }
 
 LEFT_OUT = {
@@ -141,11 +198,64 @@ LEFT_OUT = {
     ". .venv": "as above",
     "python3 dev.py": "the tests themselves, and the tutorial that test_polling_tutorial runs",
     "localyun tutorial run polling": "takes 40 s; test_polling_tutorial runs it",
+    "localyun flow start fnf-demo-poll": "takes 40 s; test_polling_tutorial runs this flow",
     "localyun exec --network": "needs namespaces; test_exec runs it where there are some",
     "localyun exec --preload": "needs a compiler; test_exec runs it where there is one",
+    "localyun env --shell fish": "for another shell; tests/unit/cli/commands/test_info.py reads what each gets",
+    "localyun doctor": "ends with 1 where this machine lacks something; tests/unit/cli/commands/test_doctor.py runs it",
+    'eval "$(localyun completion': "for bash; tests/unit/cli/commands/test_completion.py runs it there",
+    "localyun completion": "for other shells; tests/unit/cli/commands/test_completion.py reads it",
+    "localyun trace remind/run-1 --otlp": "needs a collector; tests/sdk/test_metrics_and_traces.py has one",
     "mcp-inspector": "a program of npm; tests/unit/cli/commands/test_mcp runs it where it is installed",
 }
 """Beginnings of lines that are not typed, and why."""
+
+
+TUTORIALS = {
+    "callback": "tests/sdk/test_tutorials.py::test_script_reports_with_the_token_of_the_submitted_task",
+    "mns-queue-callback": "tests/sdk/test_tutorials.py::test_worker_takes_a_task_from_the_queue_and_reports_it",
+    "mns-topic-callback": "tests/sdk/test_tutorials.py::test_function_subscribed_to_the_topic_reports_the_task",
+    "multi-step-transaction": "tests/sdk/test_tutorials.py::test_transaction_is_undone_when_the_hotel_fails",
+    "poll-for-task-status": "tests/sdk/test_polling_tutorial.py::test_the_polling_tutorial_runs_as_the_guide_says",
+    "timed-schedule": "tests/sdk/test_tutorials.py::test_schedule_is_created_fired_and_removed",
+    "troubleshooting": "tests/sdk/test_tutorials.py::test_errors_are_retried_and_the_last_is_redirected",
+    "versions-and-aliases":
+        "tests/sdk/test_tutorials.py::test_version_is_called_through_its_alias_cold_and_with_a_provisioned_instance",
+}  # fmt: skip
+"""The test of each tutorial, which compares what it prints with its page."""
+
+ELSEWHERE = {
+    ("docs/commands.md", "localyun invoke hello"): "tests/sdk/test_page_commands.py::test_functions_are_called",
+    ("docs/commands.md", "localyun invoke shop/order --event '{\"id\": 7}' --async"):
+        "tests/sdk/test_page_commands.py::test_functions_are_called",
+    ("docs/commands.md", "localyun invoke shop/order --event '{\"id\": 7}' --debug"):
+        "tests/sdk/test_debugging.py::test_ctrl_c_ends_the_call_and_its_instance",
+    ("docs/commands.md", "localyun trigger fire"): "tests/sdk/test_page_commands.py::test_functions_are_called",
+    ("docs/commands.md", "  +0.00s"): "tests/unit/cli/test_execution_tree.py::test_lines_of_a_followed_history",
+    ("docs/commands.md", "$ localyun flow debug"):
+        "tests/unit/cli/test_program_debugging.py::test_a_fork_goes_on_with_a_mended_definition",
+    ("docs/commands.md", "localyun flow graph"): "tests/sdk/test_page_commands.py::test_flows_are_drawn",
+    ("docs/commands.md", "$ localyun flow check"):
+        "tests/sdk/test_page_commands.py::test_mistakes_are_printed_as_the_page_shows",
+    ("docs/functions.md", ""): "tests/sdk/test_page_commands.py::test_functions_answer_as_the_page_says",
+    ("docs/functions/sessions.md", ""): "tests/sdk/test_fc_sessions.py::test_sessions_are_listed_by_the_command",
+    ("docs/flows/state-machines.md", "# yaml-language-server"):
+        "tests/sdk/test_openapi.py::test_schemas_for_editors_are_served",
+    ("docs/flows/testing.md", ""): "tests/sdk/test_page_commands.py::test_cases_of_the_page_cover_their_flow",
+    ("docs/testing.md", ""): "tests/sdk/test_page_commands.py::test_clock_is_moved_by_the_call_of_the_page",
+    ("docs/export.md", ""): "tests/sdk/test_page_commands.py::test_exports_are_read_again_without_a_difference",
+    ("docs/observability.md", ""): "tests/sdk/test_page_commands.py::test_log_of_a_request_is_what_the_page_shows",
+    ("docs/docker.md", ""): "tests/architecture/test_docker.py::test_neighbour_s_program_runs",
+    ("docs/sdks/README.md", "127.0.0.1"):
+        "tests/architecture/test_docker.py::test_every_alias_is_a_name_the_emulator_serves",
+    ("docs/tools.md", ""): "tests/sdk/test_exec.py::test_go_client_at_the_cloud_s_address_reaches_the_emulator",
+    **{
+        (place, ""): test
+        for name, test in TUTORIALS.items()
+        for place in (f"docs/tutorials/{name}.md", f"sample-apps/{name}/README.md")
+    },
+}  # fmt: skip
+"""What pages show that is not typed here, by page and beginning of the block, and the test that types it."""
 
 
 def typed(page: Page, name: str) -> str:
@@ -171,7 +281,8 @@ def shell(tmp_path):
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("LOCALYUN_", "PYTEST_"))}
     environment = inherited | {
         "LOCALYUN_PORT": "0", "LOCALYUN_HTTPS_PORT": "0", "PYTHONPATH": str(ROOT), "SHELL": "/bin/sh",
-        "LC_ALL": "C.UTF-8", "PYTHONWARNINGS": "ignore", "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
+        "LC_ALL": "C.UTF-8", "BROWSER": "true", "PYTHONWARNINGS": "ignore",
+        "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
     }  # fmt: skip
 
     def run(lines: str) -> subprocess.CompletedProcess[str]:
@@ -215,3 +326,50 @@ def test_every_line_that_is_left_out_is_on_a_page():
     }
 
     assert [begin for begin in LEFT_OUT if not any(line.startswith(begin) for line in lines)] == []
+
+
+def blocks_of(name: str) -> list[str]:
+    """Return the indented blocks of a page that are not typed here."""
+    typed_here = [
+        block
+        for key, page in PAGES.items()
+        if (page.name or key) == name
+        for block in indented(ROOT / name, page.start, page.end)
+    ]
+    return [block for block in indented(ROOT / name) if block not in typed_here]
+
+
+READERS = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "sample-apps").rglob("*.md")]
+    if "zh-CN" not in path.parts and path.name not in {"benchmarks.md", "performance.md"}
+)
+"""The pages for users; the others are typed by those who change the project."""
+
+
+def elsewhere(name: str, block: str) -> list[tuple[str, str]]:
+    """Return the rows for a block, none for lines that are left out."""
+    return [row for row in ELSEWHERE if name.startswith(row[0]) and block.startswith(row[1])]
+
+
+def test_every_block_of_a_page_is_typed_by_a_test():
+    """Here, or by one that the table names; a block of lines that are all left out needs none."""
+    missing = [
+        (name, block)
+        for name in READERS
+        for block in blocks_of(name)
+        if not elsewhere(name, block) and not all(line.startswith(tuple(LEFT_OUT)) for line in block.splitlines())
+    ]
+
+    assert missing == []
+
+
+def test_every_row_of_the_table_has_a_block_and_a_test():
+    """A row without either is removed."""
+    used = {row for name in READERS for block in blocks_of(name) for row in elsewhere(name, block)}
+    tests = {row: test.split("::") for row, test in ELSEWHERE.items()}
+
+    assert set(ELSEWHERE) - used == set()
+    assert [
+        row for row, (file, name) in tests.items() if f"def {name}(" not in (ROOT / file).read_text(encoding="utf-8")
+    ] == []
