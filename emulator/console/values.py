@@ -3,7 +3,6 @@
 import json
 import re
 from base64 import b64decode
-from collections.abc import Iterator
 from typing import Any
 from zlib import crc32
 
@@ -34,10 +33,10 @@ def body(text: str | bytes) -> Markup:
 def tree(value: Any) -> Markup:
     """Return a JSON value as nested lists that fold; what is beyond a thousand members is counted only."""
     key = crc32(repr(value)[:_LONGEST].encode("utf-8", "replace"))
-    room = _Room()
-    return Markup('<div class="json" tabindex="0" role="group">{}</div>').format(
-        Markup("").join(_shown(value, room, f"{key:x}", 0))
-    )
+    written: list[str] = []
+    _show(value, _Room(), f"{key:x}", 0, written)
+    content = "".join(written)  # put together as text, for a page may have a hundred thousand members
+    return Markup(f'<div class="json" tabindex="0" role="group">{content}</div>')  # noqa: S704 - `_show` escapes
 
 
 class _Room:
@@ -48,38 +47,37 @@ class _Room:
         self.characters = _LONGEST
 
 
-def _shown(value: Any, room: _Room, path: str, depth: int) -> Iterator[Markup]:
+def _show(value: Any, room: _Room, path: str, depth: int, written: list[str]) -> None:
+    """Write the markup of a value, in which all text is escaped."""
     room.nodes -= 1
     if isinstance(value, dict):
-        pairs = [
-            (Markup('<span class="key">{}</span>: ').format(_cut(str(name), room)), each)
-            for name, each in value.items()
-        ]
-        yield from _folding(pairs, "{}", room, path, depth)
+        pairs = [(f'<span class="key">{escape(_cut(str(name), room))}</span>: ', each) for name, each in value.items()]
+        _fold(pairs, "{}", room, path, depth, written)
     elif isinstance(value, list):
-        yield from _folding([(Markup(""), each) for each in value], "[]", room, path, depth)
+        _fold([("", each) for each in value], "[]", room, path, depth, written)
     elif isinstance(value, str):
-        yield Markup('<span class="string">{}</span>').format(_cut(json.dumps(value, ensure_ascii=False), room))
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield Markup('<span class="number">{}</span>').format(json.dumps(value))
+        text = _cut(json.dumps(value, ensure_ascii=False), room)
+        written.append(f'<span class="string">{escape(text)}</span>')
     else:
-        yield Markup('<span class="word">{}</span>').format(json.dumps(value))
+        kind = "number" if isinstance(value, int | float) and not isinstance(value, bool) else "word"
+        written.append(f'<span class="{kind}">{json.dumps(value)}</span>')
 
 
-def _folding(pairs: list[tuple[Markup, Any]], marks: str, room: _Room, path: str, depth: int) -> Iterator[Markup]:
+def _fold(pairs: list[tuple[str, Any]], marks: str, room: _Room, path: str, depth: int, written: list[str]) -> None:
     if not pairs:
-        yield escape(marks)
+        written.append(marks)
         return
-    is_open = Markup(" open") if len(pairs) <= _OPEN and depth < 2 else ""
-    yield Markup('<details data-keep="{}"{}><summary>{} {} {}</summary><ul>').format(
-        path, is_open, marks[0], len(pairs), marks[1]
-    )
+    is_open = " open" if len(pairs) <= _OPEN and depth < 2 else ""
+    summary = f"{marks[0]} {len(pairs)} {marks[1]}"
+    written.append(f'<details data-keep="{path}"{is_open}><summary>{summary}</summary><ul>')
     for number, (name, value) in enumerate(pairs):
         if room.nodes <= 0 or room.characters <= 0 or depth > 40:
-            yield Markup("<li>… {}</li>").format(len(pairs) - number)
+            written.append(f"<li>… {len(pairs) - number}</li>")
             break
-        yield Markup("<li>{}{}</li>").format(name, Markup("").join(_shown(value, room, f"{path}.{number}", depth + 1)))
-    yield Markup("</ul></details>")
+        written.append(f"<li>{name}")
+        _show(value, room, f"{path}.{number}", depth + 1, written)
+        written.append("</li>")
+    written.append("</ul></details>")
 
 
 def _cut(text: str, room: _Room) -> str:

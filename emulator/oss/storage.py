@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Region, Tenant
 from emulator.kernel.ids import Ids
+from emulator.kernel.tasks import in_turns
 from emulator.oss import limits
 from emulator.oss.contents import Contents
 from emulator.oss.errors import OssError
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_SLICE = 500
+_SLICE = 200
 """Buckets, objects or uploads taken in one go of the loop when the model is built."""
 
 
@@ -196,17 +197,13 @@ class ObjectStorage:
     async def _load(self) -> None:
         try:
             model = await asyncio.to_thread(_new_model)
-            for number, bucket in enumerate(self.rows.buckets()):
+            async for bucket in in_turns(self.rows.buckets(), _SLICE):
                 model.put_bucket(bucket)
-                if not number % _SLICE:
-                    await asyncio.sleep(0)
             for slice_ in self.rows.objects(_SLICE):
                 await self.contents.in_thread(lambda some=slice_: model.load(some))  # type: ignore[misc]
-            for number, (name, upload, parts) in enumerate(self.rows.uploads()):
-                if not number % _SLICE:
-                    await asyncio.sleep(0)
+            async for name, upload, parts in in_turns(self.rows.uploads(), _SLICE):
                 model.put_upload(name, upload)
-                for part in parts:
+                async for part in in_turns(parts, _SLICE):
                     model.put_part(name, upload.id, part)
             if not self._swept:  # later there is content on its way into the rows
                 await self.contents.keep_only(self.rows.contents())

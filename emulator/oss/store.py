@@ -89,19 +89,21 @@ class ObjectStore:
             bucket, key = rows[-1][:2]
             yield [(row[0], _object(row)) for row in rows]
 
-    def uploads(self) -> list[tuple[str, Upload, list[Part]]]:
-        """Return (bucket, upload, its parts) of everything that is under way."""
-        parts: dict[str, list[Part]] = {}
-        for upload, number, content, size, etag, crc, at in self._database.read(
-            "SELECT upload, number, content, size, etag, crc, modified_at FROM oss_parts ORDER BY upload, number"
-        ):
-            part = Part(number=number, piece=Piece(content=content, size=size), etag=etag, crc=int(crc), modified_at=at)
-            parts.setdefault(upload, []).append(part)
-        rows = self._database.read("SELECT id, bucket, key, started_at, attributes FROM oss_uploads")
-        return [
-            (bucket, Upload(id=id_, key=key, started_at=at, attributes=_attributes(attributes)), parts.get(id_, []))
-            for id_, bucket, key, at, attributes in rows
-        ]
+    def uploads(self) -> Iterator[tuple[str, Upload, Iterator[Part]]]:
+        """Yield (bucket, upload, its parts) of everything that was under way; others may write in between."""
+        rows = self._database.read("SELECT id, bucket, key, started_at, attributes FROM oss_uploads").fetchall()
+        for id_, bucket, key, at, attributes in rows:
+            upload = Upload(id=id_, key=key, started_at=at, attributes=_attributes(attributes))
+            yield bucket, upload, self._parts(id_)
+
+    def _parts(self, upload: str) -> Iterator[Part]:
+        rows = self._database.read(
+            "SELECT number, content, size, etag, crc, modified_at FROM oss_parts WHERE upload = ? ORDER BY number",
+            (upload,),
+        )
+        for number, content, size, etag, crc, at in rows.fetchall():
+            piece = Piece(content=content, size=size)
+            yield Part(number=number, piece=piece, etag=etag, crc=int(crc), modified_at=at)
 
     def contents(self) -> frozenset[str]:
         """Return the ids of all content that is needed."""

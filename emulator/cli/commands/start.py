@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import errno
+import gc
 import logging
 import os
 import shlex
@@ -42,6 +43,10 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 """Errors of a write, which do not name the file; other errors without a file are about addresses."""
 
 
+_OLDEST = 2
+_LONG_S = 0.01
+"""A collection that takes longer than this is not made again over the same objects."""
+
 _NO_HANDLES = (errno.EMFILE, errno.ENFILE)
 _HANDLES_OF_A_START = 16
 
@@ -71,15 +76,38 @@ def run(arguments: Namespace, settings: Settings) -> int:
     return 0
 
 
+class Survivors:
+    """Exempts what has survived a long collection of garbage from the next ones, which would take as long again.
+
+    Such a collection looks at everything that is in memory, thousands of queues for example, while the loop stands
+    still. What is exempt goes when nothing refers to it any more; cycles among it stay, so that a collection which is
+    short exempts nothing. To be called by the collector. Source: documentation of ``gc.callbacks`` and ``gc.freeze``.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._began_s = 0.0
+
+    def __call__(self, phase: str, about: Mapping[str, int]) -> None:
+        """Note the begin of a collection, and look at its end how long it took."""
+        if phase == "start":
+            self._began_s = self._clock.monotonic()
+        elif about["generation"] == _OLDEST and self._clock.monotonic() - self._began_s > _LONG_S:
+            gc.freeze()
+
+
 async def _serve(config: Config, *, as_json: bool) -> None:
     asyncio.get_running_loop().set_exception_handler(LoopErrors(SystemClock()))
     with collection_put_off():
         emulator = await started(config)
+    survivors = Survivors(SystemClock())
+    gc.callbacks.append(survivors)
     try:
         # In a thread, because it waits for the disk: calls that have waited for the services come first.
         await asyncio.to_thread(_announce, config, emulator.keys, await emulator.status(), as_json)
         await emulator.stopped.wait()
     finally:
+        gc.callbacks.remove(survivors)
         endpoint.remove(config.state)
         endpoint.unregister()
         await emulator.stop()

@@ -7,7 +7,7 @@ import pytest
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.oss import store as rows_of
-from emulator.oss.model import Attributes, Bucket, StoredObject
+from emulator.oss.model import Attributes, Bucket, Part, Piece, StoredObject, Upload
 from emulator.oss.service import SCHEMA
 from emulator.oss.store import ObjectStore
 from emulator.storage.database import Database
@@ -110,3 +110,28 @@ def test_buckets_are_those_of_an_account_in_a_region(store):
     assert [each.name for each in store.some_buckets(own, "b-box", 2)] == ["b-box", "c"]
     assert [each.name for each in store.some_buckets(own, "", 9, "box")] == ["a-box", "b-box", "d-box"]
     assert [store.has_bucket(own, name) for name in ("c", "b-other", "b-far", "none")] == [True, False, False, False]
+
+
+def test_parts_are_read_upload_by_upload(store):
+    """So that whoever takes all of them can let others have a turn."""
+    put_bucket(store, "box")
+    plain = Attributes(headers={}, metadata={}, tags={})
+    for name in ("one", "two"):
+        store.put_upload("box", Upload(id=name, key=f"key {name}", started_at=NOW, attributes=plain))
+        for number in (2, 1):
+            piece = Piece(content=f"{name}{number}", size=number)
+            store.put_part(name, Part(number=number, piece=piece, etag="E", crc=7, modified_at=NOW), None)
+    asked = []
+    store._database._connection.set_trace_callback(asked.append)
+
+    uploads = store.uploads()
+    bucket, first, parts = next(uploads)
+    before = sum("oss_parts" in sql for sql in asked)
+    found = [(part.number, part.piece.content) for part in parts]
+    after = sum("oss_parts" in sql for sql in asked)
+    rest = {upload.id: [part.number for part in others] for _, upload, others in uploads}
+
+    store._database._connection.set_trace_callback(None)
+    assert (bucket, first.key, before, after) == ("box", f"key {first.id}", 0, 1)
+    assert found == [(1, f"{first.id}1"), (2, f"{first.id}2")]
+    assert list(rest.values()) == [[1, 2]]

@@ -169,10 +169,8 @@ class Admission:
         return rules
 
     def _read(self, place: FunctionRef) -> _Rules:
-        configs = {}
-        for setting in self._store.of_function(place.tenant, place.service, place.function):
-            if setting.place == place_of(setting.kind, place):
-                configs[setting.kind] = setting.config
+        found = (self._store.get(kind, place_of(kind, place)) for kind in Kind)
+        configs = {setting.kind: setting.config for setting in found if setting is not None}
         if not configs:
             return _NO_RULES
         switch = configs.get(Kind.SWITCH, {})

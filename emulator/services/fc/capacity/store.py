@@ -25,8 +25,10 @@ class CapacityStore(CountingStore):
 
     def of_function(self, tenant: Tenant, service: str, function: str) -> list[Setting]:
         """Return everything configured for a function."""
-        where = "account = ? AND region = ? AND service = ? AND function = ?"
-        return self._all(_ROWS, where, (*tenant, service, function))
+        where = (
+            f"account = ? AND region = ? AND kind IN ({', '.join('?' * len(Kind))}) AND service = ? AND function = ?"
+        )
+        return self._all(_ROWS, where, (*tenant, *Kind, service, function))
 
     def of_qualifier(self, tenant: Tenant, scope: Scope, qualifier: str) -> list[Setting]:
         """Return everything configured for an alias or version, of every function of a service."""

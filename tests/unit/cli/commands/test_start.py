@@ -1,8 +1,11 @@
 """What the loop tells by itself."""
 
+import gc
 from unittest.mock import Mock
 
-from emulator.cli.commands.start import LoopErrors
+import pytest
+
+from emulator.cli.commands.start import LoopErrors, Survivors
 from emulator.kernel.clock import VirtualClock
 
 NO_ROOM = {"message": "socket.accept() out of system resource", "exception": OSError(24, "Too many open files")}
@@ -39,3 +42,19 @@ def test_everything_else_is_passed_on():
     LoopErrors(VirtualClock())(loop, context)
 
     loop.default_exception_handler.assert_called_once_with(context)
+
+
+@pytest.mark.parametrize(
+    ("generation", "span_ms", "frozen"), [(2, 50, 1), (2, 5, 0), (1, 50, 0)], ids=["long", "short", "of the young"]
+)
+def test_what_survives_a_long_collection_is_exempt_from_the_next(monkeypatch, generation, span_ms, frozen):
+    """The oldest generation is looked at once while it grows; what a short collection leaves is looked at again."""
+    freeze, clock = Mock(), VirtualClock()
+    monkeypatch.setattr(gc, "freeze", freeze)
+    survivors = Survivors(clock)
+
+    survivors("start", {"generation": generation, "collected": 0, "uncollectable": 0})
+    clock.move_to(clock.now() + span_ms)
+    survivors("stop", {"generation": generation, "collected": 0, "uncollectable": 0})
+
+    assert freeze.call_count == frozen

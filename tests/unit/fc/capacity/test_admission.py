@@ -7,6 +7,9 @@ import pytest
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.fc.capacity import admission
 from emulator.services.fc.capacity.admission import Admission
+from emulator.services.fc.capacity.model import Kind, Setting
+from emulator.services.fc.model import FunctionRef
+from emulator.storage.rows import Rows
 
 CALL = "/services/shop/functions/order/invocations"
 ON_DEMAND = "/services/shop.LATEST/functions/order/on-demand-config"
@@ -235,9 +238,8 @@ class Settings:
     def __init__(self) -> None:
         self.asked = 0
 
-    def of_function(self, tenant, service, function):
-        self.asked += 1
-        return []
+    def get(self, kind, place):
+        self.asked += kind is Kind.SWITCH
 
 
 def test_rules_of_functions_that_come_and_go_do_not_pile_up(monkeypatch):
@@ -253,3 +255,23 @@ def test_rules_of_functions_that_come_and_go_do_not_pile_up(monkeypatch):
 
     assert settings.asked == 100
     assert len(gate._rules) <= 10
+
+
+@pytest.mark.parametrize("others", [1, 30])
+async def test_a_call_reads_what_is_configured_for_its_own_qualifier(site, monkeypatch, others):
+    """However much is configured for other qualifiers and functions."""
+    await site.make_function()
+    place = FunctionRef(site.tenant, "shop", "order", "LATEST")
+    for number in range(others):
+        for other in (place._replace(qualifier=f"q{number}"), place._replace(function=f"f{number}")):
+            setting = Setting(kind=Kind.ON_DEMAND, place=other, config={"maximumInstanceCount": 0}, id="x",
+                              created_at=0, modified_at=0)  # fmt: skip
+            site.fc.capacity.put(setting)
+    read = []
+    item = Rows.item
+    monkeypatch.setattr(Rows, "item", lambda rows, row: (read.append(rows.table), item(rows, row))[1])
+
+    answer = await site.v1("POST", CALL, b"")
+
+    assert answer.status == 200
+    assert read.count("fc_capacity") == 0
