@@ -41,7 +41,7 @@ os.environ.pop("LANGUAGE", None)
 os.environ["NODE_PATH"] = os.pathsep.join(filter(None, (str(NODE_PACKAGES), os.environ.get("NODE_PATH"))))
 
 
-STARTING = frozenset({"program", "functions", "emulator", "new_emulator", "running_emulator"})
+STARTING = frozenset({"program", "project", "functions", "emulator", "new_emulator", "running_emulator"})
 """Fixtures that start programs."""
 
 

@@ -423,6 +423,14 @@ def test_clients_under_load_keep_apart_over_the_end_of_the_emulator(tmp_path, la
     assert len({*where[0], *where[1], *before.values()}) == 4
 
 
+WAITING = """
+def print(text, shown=print):
+    shown(text, flush=True)
+    input()
+"""
+"""Before a client: it goes on after each line when it is told to, so that both have their sessions at one time."""
+
+
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_server_of_the_documentation_serves_the_client_beside_it(tmp_path, transport):
     """What the page tells to copy runs as it stands there, over SSE with the changes it names; clients keep apart."""
@@ -440,15 +448,12 @@ def test_server_of_the_documentation_serves_the_client_beside_it(tmp_path, trans
     with Emulator(functions=tmp_path / "functions") as localyun:
         path = "sse" if transport == "sse" else "2023-03-30/proxy/words/mcp"
 
-        def talk(_):
-            return subprocess.run(
-                [sys.executable, "-c", client, f"{localyun.endpoint}/{path}"],
-                capture_output=True, text=True, timeout=60, check=False,
-            )  # fmt: skip
-
-        with ThreadPoolExecutor() as both:
-            done = list(both.map(talk, range(2)))
+        command = [sys.executable, "-c", WAITING + client, f"{localyun.endpoint}/{path}"]
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        clients = [subprocess.Popen(command, text=True, **pipes) for _ in range(2)]
+        first = [each.stdout.readline() for each in clients]
+        then = [each.communicate("\n\n", timeout=60) for each in clients]
         eventually(lambda: "words" not in localyun.command("function", "sessions", "words"), 30, lambda: "it goes on")
 
-    for each in done:
-        assert (each.stdout, each.returncode) == ("to\nto be\n", 0), each.stderr
+    for each, begin, (end, errors) in zip(clients, first, then, strict=True):
+        assert (begin + end, each.returncode) == ("to\nto be\n", 0), errors
