@@ -86,7 +86,9 @@ def _control(field: Field, name: str, present: Any, default: Any, help_text: str
         case Flag(words=words):
             said = {_text(each): word for word, each in words.items()}
             control = replace(
-                control, value=said.get(control.value, control.value), default=said.get(control.default, "")
+                control,
+                value=said.get(control.value, control.value),
+                default=said.get(control.default, control.default),
             )
             return replace(control, widget="choice", required=False, choices=tuple(words) or ("true", "false"))
         case OneOf():
