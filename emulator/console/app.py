@@ -227,6 +227,7 @@ def _common() -> dict[str, Any]:
         "theme": g.theme,
         "state_name": lambda state: translated(g.language, STATES.get(state) or state),
         "fragment": "HX-Request" in request.headers,
+        "colon": "：" if g.language == "zh" else ": ",
         "coming": _coming,
         "link": link,
         "moved": view().moved(),

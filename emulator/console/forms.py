@@ -83,8 +83,14 @@ def _control(field: Field, name: str, present: Any, default: Any, help_text: str
             return replace(control, widget="number", low=kind.low, high=kind.high, unit=kind.unit)
         case Number():
             return replace(control, widget="number", low=kind.low, high=kind.high)
-        case Flag():
-            return replace(control, widget="choice", required=False, choices=tuple(kind.words) or ("true", "false"))
+        case Flag(words=words):
+            said = {_text(each): word for word, each in words.items()}
+            control = replace(
+                control,
+                value=said.get(control.value, control.value),
+                default=said.get(control.default, control.default),
+            )
+            return replace(control, widget="choice", required=False, choices=tuple(words) or ("true", "false"))
         case OneOf():
             return replace(control, widget="choice", choices=tuple(sorted(kind.choices)))
         case Text():

@@ -58,7 +58,7 @@ EVENTS = (
 
 def parted(what: str, kinds: Iterable[str] = EVENTS) -> tuple[str, str]:
     """Return which of some kinds *what* is, and the name or number behind it."""
-    kind = next((each for each in kinds if what.startswith(f"{each} ")), what)
+    kind = max((each for each in kinds if f"{what} ".startswith(f"{each} ")), key=len, default=what)
     return kind, what[len(kind) :]
 
 

@@ -8,6 +8,10 @@ from selenium.webdriver.common.by import By
 from emulator.testing import Emulator
 from tests.console.walking import eventually, opened, press, speak, text
 
+CALLING = (
+    "version: v1\ntype: flow\nsteps:\n- {type: task, name: ask, resourceArn: 'acs:fc:::functions/big',"
+    " catch: [{errors: [FC.Unknown], goto: after}]}\n- {type: pass, name: after}\n"
+)
 BIG = "def handler(event, context):\n    return len(bytearray(400 * 1024 * 1024))\n"
 
 
@@ -154,6 +158,11 @@ def test_function_out_of_memory_and_a_mocked_one_say_so(browser, tmp_path):
         opened(browser, emulator, "/requests?q=InvokeFunction")
         assert "the function failed" in text(browser)
         assert browser.find_elements(By.CSS_SELECTOR, "main td .status.failed")
+
+        emulator.flow("calling", CALLING).start(name="first").wait()
+        opened(browser, emulator, "/flows/calling/executions/first")
+        press(browser, ".step[data-step=ask]")
+        assert eventually(browser, lambda: "Out of memory: the call used" in browser.find_element(By.ID, "panel").text)
 
         emulator.mock("big", returns=1)
         opened(browser, emulator, "/functions/big")

@@ -51,6 +51,24 @@ def test_axe_finds_nothing_to_complain_about(console, localyun, page):
     assert complaints == {each: [] for each in complaints}
 
 
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is missing; python3 dev.py browser installs it")
+def test_axe_finds_nothing_in_the_events_of_a_history(console, localyun):
+    """Those that a page leaves out above, unfolded: a few of every kind, in both colour schemes."""
+    steps = (
+        "- {type: pass, name: first}\n- {type: wait, name: pause, duration: 1}\n- {type: fail, name: end, error: No}\n"
+    )
+    localyun.flow("judged", f"version: v1\ntype: flow\nsteps:\n{steps}").start({"a": [1]}, name="whole").wait()
+    complaints = {}
+    for scheme in ("light", "dark"):
+        resize(console, 1280, 900, scheme)
+        opened(console, localyun, "/flows/judged/executions/whole")
+        console.execute_script("for (const each of document.querySelectorAll('main details')) each.open = true")
+        console.execute_script(AXE.read_text(encoding="utf-8"))
+        complaints[scheme] = console.execute_async_script(_RUN, {})
+
+    assert complaints == {"light": [], "dark": []}
+
+
 @pytest.mark.parametrize("page", scene.PAGES.values(), ids=scene.PAGES)
 def test_page_fits_every_screen_and_is_reached_by_keyboard(console, localyun, page):
     """From a telephone to 4k, and back, nothing has to be scrolled sideways; on a telephone no table in itself either.

@@ -80,8 +80,14 @@ def _readable(outcome: Row) -> Row:
 
 
 def _counted(names: Iterable[str]) -> list[str]:
-    """Return each name once, with how often it is there."""
-    return [name if count == 1 else f"{count} x {name}" for name, count in Counter(names).items()]
+    """Return each effect, a name and how it ended, once, with how often it is there."""
+    said = ((_ended(name), count) for name, count in Counter(names).items())
+    return [name if count == 1 else f"{count} x {name}" for name, count in said]
+
+
+def _ended(effect: str) -> str:
+    name, blank, state = effect.rpartition(" ")
+    return f"{name}{blank}{_said(state)}" if state in ("succeeded", "failed") else effect
 
 
 def _history(told: list[Any]) -> list[HistoryEvent]:

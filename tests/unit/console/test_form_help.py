@@ -21,6 +21,14 @@ def test_every_control_of_a_form_has_help(shape, form, chinese):
 
 
 @pytest.mark.parametrize(("shape", "form"), [each[1:] for each in FORMS], ids=[each[0] for each in FORMS])
+def test_default_of_a_choice_is_one_of_its_words(shape, form):
+    """As a person would choose it: normal, not false."""
+    rows = [each for each in controls(shape, form) if each.widget == "choice" and each.default]
+
+    assert [(each.name, each.default) for each in rows if each.default not in each.choices] == []
+
+
+@pytest.mark.parametrize(("shape", "form"), [each[1:] for each in FORMS], ids=[each[0] for each in FORMS])
 def test_units_are_translated(shape, form):
     """Those of every number with bounds are among the words of the catalogue."""
     assert {each.unit for each in controls(shape, form)} - {""} <= set(UNITS)

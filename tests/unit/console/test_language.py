@@ -2,9 +2,11 @@
 
 import pytest
 
+from emulator.console.app import COMING
 from emulator.console.front import _page, _words
 from emulator.console.language import COOKIE, chosen
 from emulator.http.message import Headers, Request
+from emulator.kernel.instrumentation import parted
 
 
 @pytest.mark.parametrize(
@@ -36,3 +38,10 @@ def test_page_of_a_refusal_speaks_the_browsers_language() -> None:
     assert isinstance(body, bytes)
     assert '<html lang="zh">' in body.decode()
     assert "已拒绝" in body.decode()
+
+
+def test_kind_of_what_comes_is_the_whole_of_its_words():
+    """Not the shorter one that it begins with."""
+    assert parted("next attempt at", COMING) == ("next attempt at", "")
+    assert parted("next", COMING) == ("next", "")
+    assert parted("schedule nightly", COMING) == ("schedule", " nightly")
