@@ -37,7 +37,7 @@ VOCABULARIES = 1
 """The most vocabularies of attributes there are."""
 
 _WARM_UPS = 3
-_COUNTED = 3
+_COUNTED = 6
 
 
 class Cost(NamedTuple):
