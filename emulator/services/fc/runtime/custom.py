@@ -218,6 +218,8 @@ class CustomProcess(ProgramProcess):
     async def _unanswered(self, call: Invocation, future: Pending, error: Exception) -> None:
         """Resolve a call that was not answered; methods that may be repeated are, once, on another instance."""
         await asyncio.wait({self.gone}, timeout=_LINGER_S)
+        if not self.gone.done() and self._is_ending():
+            await asyncio.wait({self.gone})  # a busy machine tells it late; the call's own deadline is its bound
         if not self.gone.done():
             self.output(f"the program did not answer: {error}\n".encode())
             self._measure()

@@ -292,7 +292,7 @@ class ProgramProcess(InstanceProcess):
     def _conclude(self, future: Pending, answer: Answer) -> None:
         # Whoever looks at its memory may have killed the process after it answered and before `_measure`, which then
         # finds nothing: the reason comes with its end.
-        if self._measured and not answer.over_memory and (control := self._running) and is_ending(control.pid):
+        if self._measured and not answer.over_memory and self._is_ending():
             self._keep(self._conclude_at_end(future, answer))
         else:
             future.set_result(replace(answer, over_memory=answer.over_memory or self._overran))
@@ -315,6 +315,10 @@ class ProgramProcess(InstanceProcess):
             size=size or len(body),
             http=http,
         )
+
+    def _is_ending(self) -> bool:
+        """Whether the process has ended although that was not told yet."""
+        return (control := self._running) is not None and is_ending(control.pid)
 
     def _measure(self) -> bool:
         """Record the memory that a living process uses; return whether it is more than the function's."""

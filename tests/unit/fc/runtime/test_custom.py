@@ -11,6 +11,7 @@ import pytest
 
 from emulator.kernel import system
 from emulator.services.fc.runtime import program
+from emulator.services.fc.runtime.custom import CustomProcess
 from emulator.services.fc.runtime.model import (
     Credentials,
     HealthCheck,
@@ -507,6 +508,20 @@ async def test_program_that_ends_or_hangs_up_on_a_request_fails_it(functions, me
     assert everything.count(b"FC Invoke Start ") == tries
     assert b"FC Invoke End RequestId: request-1, Error: Process exited unexpectedly" in everything
     assert sys.platform != "linux" or not system.FORK or result.max_memory_mb > 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only /proc shows that a process has ended")
+async def test_end_of_a_program_that_is_told_late_is_waited_for(functions, monkeypatch):
+    """As on a busy machine: the connection is closed long before."""
+    exited = CustomProcess.exited
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(CustomProcess, "exited", lambda *told: loop.call_later(0.5, exited, *told))
+
+    result = await functions.invoke(image(functions), functions.invocation(ask(exit=3), http=http_call(method="POST")))
+
+    assert b"the program did not answer" not in b"".join(data for _, data in functions.log)
+    assert b"Process exited unexpectedly before completing request (duration: " in result.body
+    assert not system.FORK or result.max_memory_mb > 0
 
 
 async def test_http_requests_pass_through_unchanged(functions):
