@@ -18,7 +18,7 @@ def lab():
     timers = VirtualTimers(clock)
     bench = Bench(
         clock, CountingIds(), timers=lambda: timers, changed=lambda: None, address=lambda: "http://127.0.0.1:1",
-        interfere=lambda stage: None, sign=lambda text: None, operations=lambda service: (),
+        interfere=lambda stage: None, sign=lambda text: None, operations=lambda service: (), errors=lambda: (),
     )  # fmt: skip
     return bench, Doubles(bench, clock)
 
