@@ -192,7 +192,7 @@ ITEMS: Final = (
         assumed=(
             "All clients are on the internet. Responses that are streamed without a length do not count, nor do the "
             "requests that functions send.",
-            "假定所有客户端都在公网。未给出长度的流式响应以及函数自己发出的请求不计。",
+            "所有客户端都在公网。未给出长度的流式响应以及函数自己发出的请求不计。",
         ),
     ),
 )  # fmt: skip

@@ -5,6 +5,7 @@ page into a folder instead, whole, narrow, wide and very wide, in both languages
 """
 
 import sys
+from base64 import b64decode
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -29,7 +30,7 @@ for (const each of document.querySelectorAll("code")) {
 
 
 WIDTHS = (390, 1440, 2560)
-TALLEST = 4_000
+TALLEST = 9_000
 SHEET = """<!doctype html><meta charset="utf-8"><title>{title}</title>
 <style>body {{ font: 16px sans-serif; margin: 10px }}
 figure {{ display: inline-block; margin: 6px; vertical-align: top }}
@@ -84,9 +85,7 @@ def every(browser, localyun, names, folder):
             for name, page in scene.PAGES.items():
                 resize(browser, width, 900)
                 browser.get(f"{localyun.endpoint}{ROOT}{page.format_map(names)}")
-                tall = browser.execute_script("return document.documentElement.scrollHeight")
-                resize(browser, width, max(900, min(tall, TALLEST)))
-                browser.save_screenshot(str(folder / f"{name}-{width}-{language}.png"))
+                (folder / f"{name}-{width}-{language}.png").write_bytes(whole(browser, width))
             figures = "\n".join(
                 f'<figure><figcaption>{name}</figcaption><img src="{name}-{width}-{language}.png"></figure>'
                 for name in scene.PAGES
@@ -95,6 +94,15 @@ def every(browser, localyun, names, folder):
             title = f"{width} {language}"
             sheet.write_text(SHEET.format(title=title, width=min(width, 900), figures=figures), encoding="utf-8")
             print(sheet)
+
+
+def whole(browser, width):
+    """Return the picture of the whole page in a window of 900 px: what follows the window's height stays as it is."""
+    WebDriverWait(browser, 20).until(lambda driver: not driver.find_elements(By.CSS_SELECTOR, "[data-follow]:empty"))
+    tall = browser.execute_script("return document.documentElement.scrollHeight")
+    clip = {"x": 0, "y": 0, "width": width, "height": max(900, min(tall, TALLEST)), "scale": 1}
+    taken = browser.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip})
+    return b64decode(taken["data"])
 
 
 if __name__ == "__main__":

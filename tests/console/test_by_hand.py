@@ -124,6 +124,7 @@ def test_function_is_made_from_the_editor_and_called(console, localyun):
         save(console, "/functions/hand-function")
 
     opened(console, localyun, "/new/alias?in=hand-function")
+    assert "function\nhand-function" in text(console)
     fill(console, **{"name-alias": "live"}, versionId="1", other="2", share="25")
     save(console, "/functions/hand-function")
     assert "live 1: 75 % · 2: 25 %" in texts(console, "main tr:has(a[href*='/edit/alias/'])")[0]

@@ -109,6 +109,7 @@ def test_many_iterations_are_folded(console, localyun):
     speak(console, localyun, "en")
     opened(console, localyun, "/flows/approve/executions/first")
     assert eventually(console, lambda: "50 in all" in text(console))
+    assert "showing 1 to 20 later" in text(console)
 
     console.find_element(By.LINK_TEXT, "later").click()
 

@@ -57,6 +57,16 @@ def test_an_empty_console_offers_every_tutorial(empty, browser):
     assert not browser.find_elements(By.ID, "tutorials")
 
 
+def test_the_page_of_the_tutorials_says_its_name_once(empty, browser):
+    """What the empty overview calls *Start here: the tutorials* has a shorter heading below that of the page."""
+    browser.get(empty.endpoint + empty.api.admin("POST", "console-link")["path"])
+    opened(browser, empty, "/start")
+
+    headings = [each.text for each in browser.find_elements(By.CSS_SELECTOR, "h1, h2")]
+
+    assert headings == ["Start here", "Tutorials", "Programs to paste"]
+
+
 @pytest.mark.parametrize("name", SNIPPETS)
 def test_a_program_runs_as_it_is_pasted(served, name):
     """Under ``localyun exec``, which leads the official SDKs here."""
