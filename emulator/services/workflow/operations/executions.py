@@ -70,6 +70,7 @@ def start_sync_execution(service: Workflow, call: OperationRequest) -> Awaitable
         optional(call, "Qualifier"),
     )
     wait_s = limits.EXPRESS_S + _SPARE_S
+    call.parked = True  # what works is the execution
     return _reply_at_end(service, call.tenant, record, wait_s, render_finished_execution)
 
 
