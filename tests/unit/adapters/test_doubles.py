@@ -19,6 +19,7 @@ def lab():
     bench = Bench(
         clock, CountingIds(), timers=lambda: timers, changed=lambda: None, address=lambda: "http://127.0.0.1:1",
         interfere=lambda stage: None, sign=lambda text: None, operations=lambda service: (),
+        errors=lambda: (),
     )  # fmt: skip
     return bench, Doubles(bench, clock)
 
