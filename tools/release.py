@@ -30,8 +30,8 @@ KINDS = {"added": "Added", "changed": "Changed", "fixed": "Fixed", "removed": "R
 
 UNRELEASED = "## Unreleased\n"
 FIRST = (
-    "Nothing has been released yet. The first release will be 1.0.0; this is what it is, by user.",
-    "The first release. This is what it is, by user.",
+    "Nothing has been released yet. The first release will be 1.0.0. This is what it offers, by user.",
+    "The first release. This is what it offers, by user.",
 )
 """What the changelog says before the first release, and what it says from then on."""
 

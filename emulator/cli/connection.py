@@ -354,6 +354,8 @@ class Connection:
             raise NoEmulator(_("{address} (from {source}) did not answer in time", **fields)) from error
         except (OSError, BrokenAnswer) as error:
             reason = (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
+            if isinstance(error, ConnectionRefusedError):
+                reason = _("connection refused")
             text = _("no emulator answered at {address} (from {source}): {reason}. Start one with: {command}")
             command = f"localyun start{self._port_option(address[1])}"
             raise NoEmulator(text.format(reason=reason.lower(), command=command, **fields)) from error

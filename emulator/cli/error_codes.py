@@ -119,7 +119,8 @@ def explain(code: str, *, chinese: bool = False) -> Explanation:
         name = _named(wanted, told)
         if name:
             meaning, causes, remedy = told[name]
-            of = tuple(known.get(name, ()))
+            spellings = [each for each in known if each.lower() == name.lower()]  # services differ in them
+            of = tuple(answer for each in spellings for answer in known[each])
             return Explanation(
                 code=code if "{" in name else name, meaning=meaning, causes=causes, remedy=remedy, answered=of
             )
@@ -131,6 +132,8 @@ def explain(code: str, *, chinese: bool = False) -> Explanation:
 
 def _named(code: str, told: Mapping[str, Any]) -> str | None:
     """Return the code of the page that *code* is: itself, or the narrowest form with a part that differs."""
+    if code in told:
+        return code
     lower = {each.lower(): each for each in told}
     if code.lower() in lower:
         return lower[code.lower()]

@@ -191,7 +191,7 @@ def _emulators_clock(now: Millis, clock: Mapping[str, Any]) -> Findings:
         )
         yield wrong("clock", text, _("synchronize both with a time server; signatures are valid for only 15 minutes"))
     if clock["frozen"] or abs(offset_ms) > CLOCKS_APART_MS:
-        how = _("frozen") if clock["frozen"] else _("moved by {seconds} s", seconds=offset_ms // 1000)
+        how = _("frozen") if clock["frozen"] else _("moved by {seconds} s", seconds=round(offset_ms / 1000))
         text = _("the emulator's time is {how}: {now}", how=how, now=clock["now"])
         yield remark("clock", text, _("to go back, use a new state folder or restore an earlier checkpoint"))
 

@@ -45,6 +45,10 @@ PROBLEMS = (
     "needs a value: {option}",
     "{path} cannot be read: {reason}",
     "{name} has no attribute {attribute}; there are: {names}",
+    "logs go to the emulator's own log (localyun logs); stored, without effect",
+    "there is no VPC here; stored, without effect",
+    "no file system is mounted; stored, without effect",
+    "no bucket is mounted; stored, without effect",
 )
 """The frequent ones; the first that fits is taken."""
 

@@ -72,18 +72,23 @@ def _tracing(part: LocatedValue, capital: bool) -> Any:
     return FILES.reader(_TRACING)(part, capital)
 
 
-def _without_effect(kind: Kind, why: str) -> Noted:
+def _without_effect(name: str, why: str, kind: Kind | None = None) -> Noted:
     """Return the kind of a configuration that is kept and has no effect, for which files may ask the cloud."""
-    return Noted(f"{why}; stored, without effect", kind, or_auto=why)
+    unset = catalog.ALWAYS_SHOWN.get(name)
+    return Noted(why, kind or catalog.SERVICE[name].kind, or_auto=why.partition(";")[0], unset=unset)
 
 
 _OWN: Mapping[str, Kind] = {
-    "logConfig": Noted(_NO_LOG, catalog.SERVICE["logConfig"].kind, or_auto=_NO_LOG),
-    "vpcConfig": _without_effect(catalog.SERVICE["vpcConfig"].kind, "there is no VPC here"),
-    "nasConfig": _without_effect(
-        _NAS.with_kinds(mountPoints=Items(Also(_MOUNT_POINT, _mount_point))), "no file system is mounted"
+    "logConfig": Noted(
+        _NO_LOG, catalog.SERVICE["logConfig"].kind, or_auto=_NO_LOG, unset=catalog.ALWAYS_SHOWN["logConfig"]
     ),
-    "ossMountConfig": _without_effect(catalog.SERVICE["ossMountConfig"].kind, "no bucket is mounted"),
+    "vpcConfig": _without_effect("vpcConfig", "there is no VPC here; stored, without effect"),
+    "nasConfig": _without_effect(
+        "nasConfig",
+        "no file system is mounted; stored, without effect",
+        _NAS.with_kinds(mountPoints=Items(Also(_MOUNT_POINT, _mount_point))),
+    ),
+    "ossMountConfig": _without_effect("ossMountConfig", "no bucket is mounted; stored, without effect"),
     "tracingConfig": Also(_TRACING, _tracing),
 }
 

@@ -87,15 +87,17 @@ class Files(Notation[Reader]):
         return lambda part, capital: _renamed(part.value, uncapitalised) if capital else part.value
 
     def noted(self, kind: Noted) -> Reader:
-        """Record that a value has no effect; read it if it is kept."""
+        """Record that a value has no effect, unless it asks for nothing; read it if it is kept."""
         read = None if kind.kind is None else self.reader(kind.kind)
 
         def read_noted(part: LocatedValue, capital: bool) -> Any:
             if kind.or_auto and isinstance(part.value, str) and part.value.partition("|")[0].lower() == "auto":
                 part.note(f"auto: {kind.or_auto}")  # also auto|mountDir=/mnt
                 return None
-            part.note(kind.why)
-            return None if read is None else read(part, capital)
+            value = None if read is None else read(part, capital)
+            if read is None or value != kind.unset:
+                part.note(kind.why)
+            return value
 
         return read_noted
 

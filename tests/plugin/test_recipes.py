@@ -26,8 +26,8 @@ def outcome(tmp_path_factory):
 
 
 def test_page_has_the_recipes():
-    """From a consumer and the bodies of messages to usage, what faults do, and a recipe for one's own."""
-    assert len(TESTS) == 14
+    """From a consumer, one's own program and the bodies of messages to usage and what faults do."""
+    assert len(TESTS) == 15
 
 
 @pytest.mark.parametrize("name", TESTS)

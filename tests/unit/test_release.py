@@ -18,7 +18,7 @@ Changes that are not released yet are in `changes/`, one file each.
 
 ## Unreleased
 
-Nothing has been released yet. The first release will be 1.0.0; this is what it is, by user.
+Nothing has been released yet. The first release will be 1.0.0. This is what it offers, by user.
 
 **You test it.** It works.
 """
@@ -80,7 +80,8 @@ def test_first_release_is_the_page_and_its_fragments_are_gone(tree):
     assert files(tree) == {
         "CHANGELOG.md": (
             "# Changelog\n\nChanges that are not released yet are in `changes/`, one file each.\n\n## Unreleased\n\n"
-            "## 1.0.0 - 2030-01-02\n\nThe first release. This is what it is, by user.\n\n**You test it.** It works.\n"
+            "## 1.0.0 - 2030-01-02\n\nThe first release. This is what it offers, by user.\n\n"
+            "**You test it.** It works.\n"
         ),
         "emulator/__init__.py": '"""About."""\n\n__version__ = "1.0.0"\n',
         "changes/README.md": "How it is done.\n",

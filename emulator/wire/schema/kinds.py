@@ -180,12 +180,14 @@ class Ruled:
 class Noted:
     """A value that files may give and that has no effect here, for the reason *why*; kept if it has a *kind*.
 
-    Where *or_auto*, the word ``auto`` asks the cloud to make something, and is noted in place of the value.
+    Where *or_auto*, the word ``auto`` asks the cloud to make something, and is noted in place of the value. The value
+    *unset* asks for nothing and is not noted: what the service returns where nothing was set, and exports write.
     """
 
     why: str
     kind: "Kind | None" = None
     or_auto: str = ""
+    unset: Any = None
 
 
 @frozen(kw_only=False)

@@ -82,6 +82,15 @@ def test_a_code_behind_a_prefix_is_the_code():
     assert [each.status for each in told.answered if each.service == "fc"] == [503]
 
 
+@pytest.mark.parametrize("code", ["InvalidAccessKeyId", "InvalidAccessKeyID"])
+def test_a_code_is_told_as_each_service_spells_it(code):
+    """MNS and Function Compute differ in one letter; the code that was asked for keeps its own."""
+    told = error_codes.explain(code)
+
+    assert told.code == code
+    assert {"fc", "mns"} <= {each.service for each in told.answered}
+
+
 def test_a_code_with_a_part_that_differs_is_known():
     """RAM names the parameter in the code; the narrowest form is taken."""
     told = error_codes.explain("InvalidParameter.RoleName.Length")

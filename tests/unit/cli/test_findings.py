@@ -118,6 +118,16 @@ def test_moved_emulator_clock_is_noted(tmp_path, told, expected):
     assert verdicts(found) == expected
 
 
+def test_a_clock_moved_by_a_day_is_said_to_be(tmp_path):
+    """The machine's clock went on by some milliseconds while it was moved."""
+    now = SystemClock().now()
+    told = {"offset_ms": 86_399_990, "frozen": False, "now_ms": now + 86_399_990, "now": "-"}
+
+    (found,) = findings.clocks(tmp_path, now, told)
+
+    assert "moved by 86400 s" in found.found
+
+
 def test_machines_with_different_clocks_are_wrong(tmp_path):
     """The emulator runs elsewhere, an hour ahead: signatures would be refused."""
     now = SystemClock().now()

@@ -61,7 +61,7 @@ def test_command_speaks_chinese_when_the_locale_does(program):
     assert "停止模拟器" in help_text
     assert "\n选项：\n" in help_text
     assert "缺少以下参数" in program.run("queue", "send", **chinese).stderr
-    assert "没有模拟器响应" in program.run("status", **chinese).stderr
+    assert "没有模拟器响应\uff1a连接被拒绝" in program.run("status", **chinese).stderr
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,10 @@ def chinese(monkeypatch):
             "resources.worker.props.handlr: 没有这个属性\uff1b是否想输入 handler\uff1f\uff08第 7 列\uff09",
         ),
         ("resources.worker.props: runtime is missing", "resources.worker.props: 缺少 runtime\uff08第 7 列\uff09"),
+        (
+            "resources.worker.props.vpcConfig: there is no VPC here; stored, without effect",
+            "resources.worker.props.vpcConfig: 这里没有专有网络\uff1b该配置只保存\uff0c不起作用\uff08第 7 列\uff09",
+        ),
         ("there are no resources", "没有任何资源\uff08第 7 列\uff09"),
         ("a.b: an unusual problem: of two parts", "a.b: an unusual problem: of two parts\uff08第 7 列\uff09"),
     ],

@@ -170,6 +170,26 @@ def test_what_is_not_done_is_noted(blueprint):
 
 
 @pytest.mark.parametrize(
+    ("member", "unset", "asked"),
+    [
+        ("logConfig", "{project: '', logstore: '', enableRequestMetrics: false, enableInstanceMetrics: false, "
+         "logBeginRule: None}", "{project: logs, logstore: shop}"),
+        ("vpcConfig", "{vpcId: '', vSwitchIds: [], securityGroupId: ''}", "{vpcId: vpc-1}"),
+        ("nasConfig", "{userId: -1, groupId: -1, mountPoints: []}", "{userId: 100}"),
+    ],
+)  # fmt: skip
+def test_what_asks_for_nothing_is_not_noted(blueprint, member, unset, asked):
+    """Exports write what the service returns where nothing was set; only what was set has no effect."""
+
+    def noted(value):
+        _, notes = blueprint(EDITION_1.replace("service: {name: shop}", f"service: {{name: shop, {member}: {value}}}"))
+        return [note.text.partition(": ")[0] for note in notes if member in note.text and "two" in note.text]
+
+    assert noted(unset) == []
+    assert noted(asked) == [f"services.two.props.service.{member}"]
+
+
+@pytest.mark.parametrize(
     ("old", "new", "line", "told"),
     [
         ("component: fnf", "component: fnff", 7, "did you mean fnf?"),

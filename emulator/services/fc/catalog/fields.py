@@ -117,7 +117,7 @@ _SHARED = (
 )
 """The fields of a service of 2.0, for all its functions, and of a function of 3.0."""
 
-_ALWAYS_SHOWN: Mapping[str, dict[str, Any]] = {
+ALWAYS_SHOWN: Mapping[str, dict[str, Any]] = {
     "logConfig": {
         "project": "", "logstore": "", "enableRequestMetrics": False, "enableInstanceMetrics": False,
         "logBeginRule": "None",
@@ -144,7 +144,7 @@ SERVICE = Shape(
     (
         DESCRIPTION,
         *(
-            field._replace(unset={}, members=_ALWAYS_SHOWN[field.name]) if field.name in _ALWAYS_SHOWN else field
+            field._replace(unset={}, members=ALWAYS_SHOWN[field.name]) if field.name in ALWAYS_SHOWN else field
             for field in _SHARED
         ),
     ),
