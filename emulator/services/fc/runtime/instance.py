@@ -229,6 +229,10 @@ class Instance:
         except TimeoutError:
             return False
 
+    async def gone(self) -> None:
+        """Wait until the process has ended."""
+        await self._ended.wait()
+
     async def kill(self) -> None:
         """End the process and wait for that."""
         self.retired = True

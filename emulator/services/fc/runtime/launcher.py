@@ -11,6 +11,7 @@ import errno
 import logging
 import os
 from collections.abc import Callable
+from itertools import count
 from typing import TYPE_CHECKING
 
 from emulator.kernel import system
@@ -173,6 +174,7 @@ class Scratch:
         self._owned = OwnedFolder(_PREFIX)
         self.folder = self._owned.folder
         self._removals: set[asyncio.Future[None]] = set()
+        self._filled = count()
 
     def create(self, instance_id: str) -> None:
         """Create the folder of an instance.
@@ -182,14 +184,15 @@ class Scratch:
         (self.folder / instance_id).mkdir()
 
     def remove(self, instance_id: str) -> None:
-        """Remove the folder of an instance, off the loop: a function may have filled it."""
+        """Remove the folder of an instance, off the loop: a function may have filled it. The id is free at once."""
         folder = self.folder / instance_id
         try:
             folder.rmdir()
         except FileNotFoundError:
             return
         except OSError:
-            self._off_loop(lambda: remove(folder))
+            filled = folder.rename(self.folder / f"filled-{next(self._filled)}")
+            self._off_loop(lambda: remove(filled))
 
     def sweep(self) -> None:
         """Remove, off the loop, what emulators that were killed have left."""

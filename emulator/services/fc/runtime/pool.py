@@ -344,7 +344,7 @@ class InstancePool:
         """Start an instance with one call counted in."""
         if seat is not None:
             check_most(seat, image, self._instances.values())
-        instance = self._starter.new(image)
+        instance = await self._starter.new(image)
         if seat is not None:
             seat.take(instance)
         if image.instance_concurrency > 1 and not instance.closed:

@@ -67,14 +67,18 @@ class Starter:
         """End what is left of the instances' processes, and remove their folders."""
         await self.launchers.close()
 
-    def new(self, image: FunctionImage) -> Instance:
+    async def new(self, image: FunctionImage) -> Instance:
         """Return a new instance that lives and has one call counted in; `launch` starts its process.
 
         Raises: RuntimeUnavailable; InstancesExhausted.
         """
         self.launchers.of(image.runtime)
-        self._make_room()
         instance_id = f"c-{self._clock.now() // SECOND:08x}-{self._ids.hex(20)}"
+        # With a seed ids come again after a restore, perhaps before an instance of the state before has ended.
+        while (former := self._living.get(instance_id)) is not None:
+            await former.kill()
+            await former.gone()
+        self._make_room()
         banner = self.launchers.banner(image.runtime)
         instance = Instance(
             image, instance_id, self._settings, self._on_log, self._on_end, self._spawn, banner, turns=self._turns

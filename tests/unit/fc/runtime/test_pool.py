@@ -8,6 +8,7 @@ import shutil
 import pytest
 
 from emulator.kernel.clock import Millis, VirtualClock
+from emulator.kernel.ids import RandomIds
 from emulator.services.fc.runtime.model import Credentials, InstancesExhausted
 from tests.waiting import until
 
@@ -44,6 +45,30 @@ async def test_busy_instance_is_not_shared(functions):
     assert len({result.body for result in results}) == 3
     assert all(result.cold for result in results)
     assert idle == ["idle"] * 3
+
+
+async def test_instance_whose_id_comes_again_waits_for_the_former_one(functions, monkeypatch):
+    """As after a restore with a seed; what the former one has written may still be on its way out."""
+    image = functions.image("""
+        import os, tempfile
+        def handler(event, context):
+            found = sorted(os.listdir(tempfile.gettempdir()))
+            open(os.path.join(tempfile.gettempdir(), "left"), "w").close()
+            return found
+    """)
+    monkeypatch.setattr(RandomIds, "hex", lambda ids, digits: "0" * digits)
+    clock = VirtualClock(Millis(1_700_000_000_000))
+
+    async with functions.pool(clock) as pool:
+        results = [await pool.invoke(image, functions.invocation())]
+        for _ in range(10):
+            pool.end_all()
+            results.append(await pool.invoke(image, functions.invocation()))
+        numbers = pool.instances(image.family)
+
+    assert {result.instance_id for result in results} == {f"c-6553f100-{'0' * 20}"}
+    assert [(result.cold, result.body) for result in results] == [(True, b"[]")] * 11
+    assert len(numbers) == 1
 
 
 async def test_instance_id_tells_the_second_of_the_start(functions):
