@@ -35,6 +35,19 @@ async def parked(bench, **parameters):
     return task
 
 
+async def test_the_caller_is_no_work_while_it_waits(workflow):
+    """Time can be skipped over a wait of the flow, and effects of it need not wait for the caller's answer."""
+    async with workflow() as bench:
+        await made(bench, WAIT)
+        call = bench.context([], [*{"Action": "StartSyncExecution", "Version": "2019-03-15", "FlowName": "f"}.items()])
+        answer = asyncio.ensure_future(bench.front.handle(call))
+        await bench.settle()
+
+        assert call.parked
+        await bench.advance(100)
+        assert json.loads((await answer).body)["Status"] == "Succeeded"
+
+
 async def test_the_reply_comes_with_the_end(workflow):
     """All members of the API, among them the environment; the name is made unique."""
     async with workflow() as bench:
