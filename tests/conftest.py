@@ -104,7 +104,7 @@ class RunningEmulator:
         environment |= self.environment
         endpoint_file = self.state / "endpoint.json"
         endpoint_file.unlink(missing_ok=True)
-        if self.process is None:
+        if self.process is None and self.before_exec is None:  # which may make it another user's process
             ready_certificates.give(self.state)
         self.log = (self.folder / "server.log").open("ab")
         streams = {"stdin": subprocess.DEVNULL, "stdout": self.log, "stderr": self.log}
