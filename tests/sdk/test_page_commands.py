@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from emulator.testing import Emulator
+from tests.architecture.test_snippets import SHOWN_FILES
 
 pytestmark = pytest.mark.sdk
 
@@ -199,40 +200,12 @@ def test_flows_are_drawn(shell, localyun):
     shell(*lines_of_commands("localyun flow graph"), "test -s polling.svg", "grep -q flowchart README.md")
 
 
-FLOW_WITH_A_MISTAKE = """version: v1
-type: flow
-steps:
-  - {type: pass, name: StartJob}
-  - {type: wait, name: Wait10s, duration: 10}
-  - type: choice
-    name: CheckJobComplete
-    choices:
-      - goto: Wait10
-        condition: $.status == "running"
-"""
-MACHINE_WITH_A_MISTAKE = """Type: StateMachine
-Name: m
-SpecVersion: v1
-StartAt: Count
-States:
-  - Type: Pass
-    Name: Count
-    Description: counts the lines
-    End: true
-    OutputConstructor:
-      lines.$: lenght($Input.order.lines)
-"""
-
-
 def test_mistakes_are_printed_as_the_page_shows(shell):
     """With file, line and column; a caret stands below an expression."""
     text = page("commands.md").partition("### Checking a definition")[2].partition("\n## ")[0]
     shown = re.findall(r"^    (.*)$", text, re.M)
     checks = [line[2:] for line in shown if line.startswith("$ ")]
 
-    printed = shell(
-        *(f"{line} || true" for line in checks),
-        **{"flow.yml": FLOW_WITH_A_MISTAKE, "machine.yml": MACHINE_WITH_A_MISTAKE},
-    )
+    printed = shell(*(f"{line} || true" for line in checks), **SHOWN_FILES)
 
     assert printed.splitlines() == [line for line in shown if not line.startswith("$ ")]
