@@ -99,6 +99,8 @@ def main(arguments: list[str]) -> int:
     if not arguments or arguments[0] not in tasks:
         print(__doc__)
         return 0 if arguments in (["-h"], ["--help"]) else 2
+    # where it is set, as in many images, each of the processes of a task would compile all that it imports
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     try:
         return tasks[arguments[0]](arguments[1:])
     except KeyboardInterrupt:
@@ -118,8 +120,6 @@ def test(arguments: list[str]) -> int:
     if "--quick" in arguments:
         os.environ.setdefault("HYPOTHESIS_PROFILE", "quick")
         arguments = [*QUICK, *(argument for argument in arguments if argument != "--quick")]
-    # where it is set, as in many images, each of some thousand processes would compile all that it imports
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     spread = any(argument.startswith(("-n", "--numprocesses", "--dist")) for argument in arguments)
     return prepare("dev") or run("-m", "pytest", *(() if spread else SPREAD), *arguments)
 

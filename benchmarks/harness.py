@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.commit import commit
+
 Measure = Callable[[], float]
 
 FIGURES, END = "<!-- figures -->\n", "<!-- end -->\n"
@@ -135,15 +137,20 @@ def machine() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.release().partition('-')[0]}",
         "python": platform.python_version(),
+        "commit": commit(),
     }
 
 
-def summary(rows: list[Row]) -> str:
-    """Return the machine, the number of rounds and the table, as Markdown."""
+def origin() -> str:
+    """Return what the figures depend on, in one line."""
     told = machine()
+    return f"{told['cpu']}, {told['cores']} cores, {told['system']}, Python {told['python']}, commit {told['commit']}"
+
+
+def summary(rows: list[Row]) -> str:
+    """Return the origin, the number of rounds and the table, as Markdown."""
     rounds = max(len(row.samples) for row in rows)
-    head = f"{told['cpu']}, {told['cores']} cores, {told['system']}, Python {told['python']}; rounds: {rounds}"
-    return f"{head}\n\n{table(rows)}\n"
+    return f"{origin()}; rounds: {rounds}\n\n{table(rows)}\n"
 
 
 def write_markdown(path: Path, rows: list[Row]) -> None:

@@ -16,7 +16,7 @@ from benchmarks.growth.recorded import record
 from benchmarks.growth.site import ACCOUNT, Cost, Site
 from benchmarks.growth.state import many
 from benchmarks.growth.work import Work, works
-from benchmarks.harness import machine
+from benchmarks.harness import origin
 
 SIZES = (100, 1_000, 10_000)
 ONE, ALL = 0.1, 1.1
@@ -187,11 +187,9 @@ def table(rows: list[Grown]) -> str:
 
 
 def summary(rows: list[Grown], left: list[str]) -> str:
-    """Return the machine, the table and what was not measured, as Markdown."""
-    told = machine()
+    """Return the origin, the table and what was not measured, as Markdown."""
     missed, unclear = (sum(row.verdict == each for row in rows) for each in (MISSED, UNCLEAR))
-    head = f"{told['cpu']}, {told['cores']} cores, {told['system']}, Python {told['python']}"
-    text = f"{head}; {len(rows)} measured, {missed} above a goal, {unclear} unclear\n\n{table(rows)}\n"
+    text = f"{origin()}; {len(rows)} measured, {missed} above a goal, {unclear} unclear\n\n{table(rows)}\n"
     return text + ("\nNot measured: " + "; ".join(left) + ".\n" if left else "")
 
 

@@ -27,3 +27,10 @@ def test_commit_is_named_with_a_plus_for_changes(tmp_path):
     assert name.startswith(clean)
     assert len(clean) == 8
     assert commit(tmp_path) == f"{clean}+"
+
+
+def test_files_without_a_repository_have_no_commit(tmp_path, monkeypatch):
+    """A benchmark of a copy tells its figures all the same."""
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+
+    assert commit(tmp_path) == "unknown"
