@@ -6,7 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 
-def commit(root=ROOT):
+def commit(root: Path = ROOT) -> str:
     """Return the short name of the commit in *root*, with a plus when files have changed since.
 
     "unknown" without Git, or in a copy of the files.
