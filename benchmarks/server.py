@@ -162,7 +162,7 @@ class Server(Program):
     """One emulator process on free ports with its own state folder, or *state*.
 
     *program* is the folder of another version of the emulator; *under* are the words of a program that runs it as its
-    child.
+    child. It stands in a registry of its own, ``runtime``: ``localyun list`` asks every emulator that it finds.
     """
 
     def __init__(
@@ -175,13 +175,17 @@ class Server(Program):
         under: Sequence[str] = (),
     ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="localyun-bench-")
-        self.state = state or Path(self._folder.name) / "state"
+        self.runtime = Path(self._folder.name)
+        self.state = state or self.runtime / "state"
         port = free_port()
         command = [*under, sys.executable, "-m", "emulator", "start", "--port", str(port), "--https-port", "0"]
         command += ["--state", str(self.state), "--log-level", "warning", *options]
         if functions is not None:
             command += ["--functions", str(functions)]
-        super().__init__(command, port, ask, program, **({} if program is None else {"PYTHONPATH": str(program)}))
+        environment = {"XDG_RUNTIME_DIR": str(self.runtime)}
+        if program is not None:
+            environment["PYTHONPATH"] = str(program)
+        super().__init__(command, port, ask, program, **environment)
         keys = json.loads((self.state / "keys.json").read_text(encoding="utf-8"))
         self.key_id, self.secret = keys["accessKeyId"], keys["accessKeySecret"]
 

@@ -99,6 +99,7 @@ class Waits:
         environment = ordinary_environment() | {
             "LOCALYUN_ENDPOINT": f"http://127.0.0.1:{self._server.port}",
             "LOCALYUN_STATE": os.fspath(self._server.state),
+            "XDG_RUNTIME_DIR": os.fspath(self._server.runtime),
         }
         command = [str(Path(sys.executable).with_name("localyun")), *words]
 
