@@ -46,8 +46,11 @@ def tutorial(localyun):
 
 
 def resources(localyun):
-    """Return the flows, queues and topics there are."""
-    return [localyun(kind, "list", "--json").stdout for kind in ("flow", "queue", "topic")]
+    """Return the names of the flows, queues and topics there are; what is in the queues of others changes with time."""
+    names = {"flow": "Name", "queue": "QueueName", "topic": "TopicName"}
+    return [
+        [each[name] for each in json.loads(localyun(kind, "list", "--json").stdout)] for kind, name in names.items()
+    ]
 
 
 def events(text):
