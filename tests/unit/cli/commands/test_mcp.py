@@ -201,8 +201,10 @@ async def test_cancelled_deployment_leaves_nothing(project):
         command = [sys.executable, "-m", "emulator", *words, "--json"]
         return json.loads(subprocess.check_output(command, cwd=folder, env=env, text=True, timeout=60))
 
+    held = ("--service", "mns", "--operation", "CreateQueue", "--resource", "q150", "--delay", "1h")
     async with Client(over_stdio(project)) as client:
         await said(client, "status")
+        told("fault", "add", *held)  # however long it takes to look, the deployment is not over
         with anyio.fail_after(100):
             async with anyio.create_task_group() as group:
                 scope = anyio.CancelScope()
