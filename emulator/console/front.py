@@ -22,7 +22,7 @@ from urllib.parse import quote
 from emulator.console.changes import Changes, written
 from emulator.gateway.browsers import origin_of, own_origin
 from emulator.gateway.errors import UnsignedFront
-from emulator.http.message import Headers, Request, Response
+from emulator.http.message import Following, Headers, Request, Response
 from emulator.kernel.clock import Clock
 from emulator.kernel.errors import ServiceError, Unavailable
 from emulator.kernel.ids import Ids
@@ -231,7 +231,7 @@ class ConsoleFront(UnsignedFront):
             else:
                 events = self._lines(self._log(call.query.get("function", ""), call.query.get("region", "")))
             call.parked = True
-            return Response(200, events, headers)
+            return Following(200, events, headers)
         return self._from_application(request, session)
 
     def _login(self, call: OperationRequest) -> Response:

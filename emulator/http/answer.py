@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import Any, Final, NamedTuple, Protocol
 
 from emulator.http.connections import Connections
-from emulator.http.message import Response, Unsendable, field_name, join_head
+from emulator.http.message import Following, Response, Unsendable, field_name, join_head
 
 _log = logging.getLogger(__name__)
 
@@ -208,13 +208,14 @@ async def pour(
 class Sender:
     """Writes answers to *transport* and calls *sent* after each, telling whether the connection has to close now."""
 
-    __slots__ = ("_connections", "_drained", "_sent", "_stream", "_transport", "_unsent", "writable")
+    __slots__ = ("_connections", "_drained", "_follows", "_sent", "_stream", "_transport", "_unsent", "writable")
 
     def __init__(self, connections: Connections, transport: asyncio.Transport, sent: Callable[[bool], None]) -> None:
         self._connections = connections
         self._transport = transport
         self._sent = sent
         self._stream: asyncio.Task[None] | None = None
+        self._follows = False
         self._drained: asyncio.Future[None] | None = None
         self._unsent = 0
         self.writable = True
@@ -227,6 +228,7 @@ class Sender:
             self._transport.write(framing.head)
             self.drop(response)
         elif not isinstance(body, bytes):
+            self._follows = isinstance(response, Following)
             self._send_pieces(framing, body)
             return
         elif len(body) > self._connections.limits.slice_bytes:
@@ -256,6 +258,10 @@ class Sender:
         """Whether the client has taken nothing since this was last asked."""
         before, self._unsent = self._unsent, self._transport.get_write_buffer_size()
         return self._unsent >= before
+
+    def goes_on(self) -> bool:
+        """Whether an answer is under way that ends only when its client leaves."""
+        return self._follows and self._stream is not None
 
     def close(self) -> None:
         """Close once all is sent; `stalled` says whether the client still reads."""

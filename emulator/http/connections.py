@@ -65,6 +65,10 @@ _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
+Refusal = tuple[int, str, tuple[tuple[str, str], ...]]
+"""Status, reason and further headers."""
+
+
 class Connection(Protocol):
     """What the sweep and the end of the server ask of a connection."""
 
@@ -75,7 +79,7 @@ class Connection(Protocol):
         ...
 
     def wind_down(self) -> None:
-        """Close now if no request is under way, else after its answer."""
+        """Close now if no request is under way, or an answer that would not end; else after the answer."""
         ...
 
     def abort(self) -> None:
@@ -159,7 +163,7 @@ class Connections:
         return self._date_line
 
     async def stop(self, grace_s: float) -> None:
-        """Close idle connections at once, the others after their answer or after *grace_s* seconds."""
+        """Close at once what is idle or follows something, the others after their answer or *grace_s* seconds."""
         self.stopping = True
         for connection in list(self._open):
             connection.wind_down()

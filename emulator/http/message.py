@@ -271,6 +271,12 @@ class Response:
         return next((value for key, value in self.headers if key.lower() == wanted), "")
 
 
+class Following(Response):
+    """An answer that goes on until its client leaves. A server that ends breaks it off instead of waiting for it."""
+
+    __slots__ = ()
+
+
 class HangUp(Response):
     """No answer: the connection is closed. ``unsent`` is an answer that the client does not get."""
 

@@ -15,7 +15,7 @@ from typing import Any, Final, assert_never, cast
 
 from emulator.http.answer import CONTINUE, Sender, Transaction
 from emulator.http.arrival import Arrival
-from emulator.http.connections import NEVER, Connections
+from emulator.http.connections import NEVER, Connections, Refusal
 from emulator.http.message import BodyBroken, HangUp, Response
 from emulator.http.reader import BodyTooLarge, Incoming, Malformed, RequestReader
 from emulator.http.switching import SwitchingProtocols
@@ -36,10 +36,6 @@ class Phase(IntEnum):
     LINGERING = 4
     CLOSING = 5
     LOST = 6
-
-
-Refusal = tuple[int, str, tuple[tuple[str, str], ...]]
-"""Status, reason and further headers."""
 
 
 class HttpProtocol(asyncio.Protocol):
@@ -168,8 +164,10 @@ class HttpProtocol(asyncio.Protocol):
         self.deadline = self._connections.tick + self._connections.write_ticks
 
     def wind_down(self) -> None:
-        """Close now if no request is under way, else after its answer."""
-        if self._phase in {Phase.IDLE, Phase.LINGERING} and self._sender.writable:
+        """Close now if no request is under way, or an answer that would not end; else after the answer."""
+        if self._sender.goes_on():
+            self.abort()
+        elif self._phase in {Phase.IDLE, Phase.LINGERING} and self._sender.writable:
             self._close()
 
     def abort(self) -> None:

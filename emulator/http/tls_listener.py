@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from emulator.http.certificates import CertificateAuthority, MintingFailed, NameRefused
-from emulator.http.connections import Connections
-from emulator.http.protocol import HttpProtocol, Refusal
+from emulator.http.connections import Connections, Refusal
+from emulator.http.protocol import HttpProtocol
 from emulator.http.proxy import (
     ESTABLISHED,
     MAX_HEAD_BYTES,

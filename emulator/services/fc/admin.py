@@ -11,7 +11,7 @@ from contextlib import aclosing
 from itertools import islice
 from typing import Any
 
-from emulator.http.message import Response
+from emulator.http.message import Following, Response
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import Region, Tenant
 from emulator.kernel.ids import Ids
@@ -344,7 +344,8 @@ def logs(admin: FunctionAdmin, call: OperationRequest) -> Response:
     Raises: FunctionNotFound.
     """
     there, arguments = _there(admin, call)
-    return Response(200, there.logs(**arguments), [("Content-Type", "text/plain; charset=utf-8")])
+    kind = Following if arguments["follow"] else Response
+    return kind(200, there.logs(**arguments), [("Content-Type", "text/plain; charset=utf-8")])
 
 
 @operation("triggers", "GET /triggers", _REGION)

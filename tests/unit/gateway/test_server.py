@@ -13,7 +13,7 @@ from emulator.gateway import server as server_module
 from emulator.gateway.server import PortInUse, Server
 from emulator.http.certificates import CertificateAuthority
 from emulator.http.connections import HttpLimits
-from emulator.http.message import Response
+from emulator.http.message import Following, Response
 from emulator.kernel.clock import SystemClock
 from tests.waiting import until
 
@@ -253,6 +253,37 @@ async def test_the_application_is_told_before_parked_requests_are_waited_for():
 
     assert told == [True]
     assert answer.startswith(b"HTTP/1.1 204 ")
+
+
+async def test_answers_that_follow_something_are_broken_off_at_once():
+    """A page of the console that is open does not keep the emulator from ending; what ends by itself may."""
+    go_on = asyncio.Event()
+
+    async def pieces():
+        yield b"first"
+        await go_on.wait()
+        yield b"last"
+
+    async with a_server() as (server, application):
+        streams = []
+        for kind in (Following, Response):
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(b"GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
+            await until(lambda: application.parked)
+            application.parked.pop()(kind(200, pieces()))
+            await reader.readuntil(b"first")
+            streams.append((reader, writer))
+        stopping = asyncio.create_task(server.stop(60))
+        (followed, _), (ending, _) = streams
+
+        with contextlib.suppress(ConnectionResetError):
+            assert b"last" not in await followed.read()
+        assert not stopping.done()
+        go_on.set()
+        assert b"last" in await ending.read()
+        await stopping
+        for _, writer in streams:
+            writer.close()
 
 
 # TLS.
