@@ -12,7 +12,7 @@ from benchmarks.commits import Commits
 from benchmarks.exploration import Exploration
 from benchmarks.foundation import Foundation
 from benchmarks.functions import Functions
-from benchmarks.harness import GROWTH, run, summary, write_between, write_json, write_markdown
+from benchmarks.harness import origin, run, summary, write_between, write_json
 from benchmarks.lab import Lab
 from benchmarks.mixed import Mixed
 from benchmarks.mns import Queues
@@ -68,10 +68,7 @@ def main() -> None:
         from benchmarks.growth.run import SIZES, grown  # its own programs
         from benchmarks.growth.run import summary as growth_summary
 
-        text = growth_summary(*grown(arguments.only, arguments.sizes or SIZES))
-        print(text)
-        if arguments.markdown:
-            write_between(arguments.markdown, text, GROWTH)
+        told(arguments.markdown, "growth", growth_summary(*grown(arguments.only, arguments.sizes or SIZES)))
         return
     if arguments.curves:
         from benchmarks.curves import draw  # its own programs
@@ -86,22 +83,27 @@ def main() -> None:
     if arguments.against:
         from benchmarks.against import compare  # its own programs
 
-        for line in compare(arguments.against):
-            print(line, flush=True)
+        told(arguments.markdown, "earlier", f"{origin()}\n\n{compare(arguments.against)}\n")
         return
     if unknown := sorted(set(arguments.parts) - set(PARTS)):
         parser.error(f"no such part: {', '.join(unknown)}")
     chosen = [PARTS[name] for name in arguments.parts or PARTS]
-    measured = [Peers] if arguments.peers else [BigState] if arguments.big else chosen
+    others = ([Peers], "peers") if arguments.peers else ([BigState], "large") if arguments.big else None
+    measured, table = others or (chosen, "figures")
     with ExitStack() as stack:
         parts = [stack.enter_context(closing(part())) for part in measured]
         rows = [row for part in parts for row in part.rows()]
         run(rows, arguments.rounds)
-    print(summary(rows))
+    told(arguments.markdown, table, summary(rows))
     if arguments.json:
         write_json(arguments.json, rows)
-    if arguments.markdown:
-        write_markdown(arguments.markdown, rows)
+
+
+def told(page: Path | None, table: str, text: str) -> None:
+    """Print a text, and write it between the marks of its table where there is a page."""
+    print(text)
+    if page is not None:
+        write_between(page, table, text)
 
 
 if __name__ == "__main__":

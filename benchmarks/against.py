@@ -30,8 +30,8 @@ Programs = list[Path | None]
 """The folders of the programs to compare; None is this one."""
 
 
-def compare(earlier: str) -> Iterator[str]:
-    """Yield the lines of a table: the costs of *earlier*, a commit or the folder of a checkout, beside today's.
+def compare(earlier: str) -> str:
+    """Return a Markdown table: the costs of *earlier*, a commit or the folder of a checkout, beside today's.
 
     Raises: RuntimeError when git cannot check it out.
     """
@@ -40,15 +40,16 @@ def compare(earlier: str) -> Iterator[str]:
         if program is None:
             raise RuntimeError(f"git cannot check out {earlier}")
         functions = stack.enter_context(one_function())
-        yield f"{'microseconds of processor time':40} {earlier[-12:]:>12} {'today':>8} {'ratio':>6}"
+        lines = [f"| processor time of the server | {earlier[-12:]} | today | ratio |", "|---|---|---|---|"]
         for title, prepare in LOADS.values():
-            yield _line(title, _under_load(functions, [program, None], prepare))
-        yield _line("start to the first answered service call", _starts(functions, [program, None]))
+            lines.append(_line(title, _under_load(functions, [program, None], prepare)))
+        lines.append(_line("start to the first answered service call", _starts(functions, [program, None])))
+    return "\n".join(lines)
 
 
 def _line(title: str, spent_us: list[float]) -> str:
     before, today = spent_us
-    return f"{title:40} {before:12,.0f} {today:8,.0f} {today / before:6.2f}"
+    return f"| {title} | {before:,.0f} us | {today:,.0f} us | {today / before:.2f}x |"
 
 
 @contextmanager

@@ -14,9 +14,8 @@ from tests.commit import commit
 
 Measure = Callable[[], float]
 
-FIGURES, END = "<!-- figures -->\n", "<!-- end -->\n"
-GROWTH = "<!-- growth -->\n"
-"""What the tables of a page stand between."""
+BEGIN, END = "<!-- {} -->\n", "<!-- end -->\n"
+"""What a table stands between on a page, with its name: a page may have several."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -153,15 +152,10 @@ def summary(rows: list[Row]) -> str:
     return f"{origin()}; rounds: {rounds}\n\n{table(rows)}\n"
 
 
-def write_markdown(path: Path, rows: list[Row]) -> None:
-    """Write the `summary` into a page."""
-    write_between(path, summary(rows))
-
-
-def write_between(path: Path, told: str, begin: str = FIGURES) -> None:
-    """Write a text between the marks of a page that has them, else as the whole file."""
+def write_between(path: Path, table: str, told: str) -> None:
+    """Write a text between the marks of a *table* on a page that has them, else as the whole file."""
     text = path.read_text(encoding="utf-8") if path.exists() else ""
-    head, mark, rest = text.partition(begin)
+    head, mark, rest = text.partition(BEGIN.format(table))
     _, end, tail = rest.partition(END)
     path.write_text(f"{head}{mark}{told}{end}{tail}" if end else told, encoding="utf-8")
 

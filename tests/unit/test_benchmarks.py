@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from benchmarks.flames import Profile, parsed, write_graphs
-from benchmarks.harness import END, FIGURES, Row, run, write_markdown
+from benchmarks.harness import BEGIN, END, Row, run, summary, write_between
 from benchmarks.server import Program
 from tests.waiting import until
 
@@ -18,13 +18,9 @@ def a_row(**given):
     return row
 
 
-def test_floor_is_told_beside_the_figure_and_in_units_of_the_reference(tmp_path):
+def test_floor_is_told_beside_the_figure_and_in_units_of_the_reference():
     """So that it can be compared with the goal."""
-    page = tmp_path / "page.md"
-
-    write_markdown(page, [a_row(reference=lambda: 10, floor=lambda: 20, goal=1.5)])
-
-    assert page.read_text().splitlines()[-1] == (
+    assert summary([a_row(reference=lambda: 10, floor=lambda: 20, goal=1.5)]).splitlines()[-1] == (
         "| a start | 30 ms | 30 - 30 | - | 10 ms | 3.00x | <= 1.5x | **missed** | 20 ms (2.00x) | 1.50x |"
     )
 
@@ -37,16 +33,14 @@ def test_floor_has_a_reference_of_its_own_where_it_needs_one():
 
 
 def test_table_of_a_page_is_replaced_between_its_marks(tmp_path):
-    """What stands around it stays."""
+    """What stands around it stays, other tables among it."""
+    one, other = BEGIN.format("one"), BEGIN.format("other")
     page = tmp_path / "page.md"
-    page.write_text(f"# Figures\n\n{FIGURES}an old table\n{END}\n## More\n")
+    page.write_text(f"# Figures\n\n{one}an old table\n{END}\n## More\n\n{other}another table\n{END}")
 
-    write_markdown(page, [a_row()])
+    write_between(page, "one", "a new table\n")
 
-    text = page.read_text()
-    assert text.startswith(f"# Figures\n\n{FIGURES}")
-    assert text.endswith(f"| - | - | - |  | - | - |\n{END}\n## More\n")
-    assert "old" not in text
+    assert page.read_text() == f"# Figures\n\n{one}a new table\n{END}\n## More\n\n{other}another table\n{END}"
 
 
 def test_stacks_have_neither_the_import_system_nor_waiting_threads():
