@@ -130,7 +130,7 @@ class FunctionCompute:
     async def _go_on(self) -> None:
         self.unused_packages.remove_later(limits.CODE_SWEPT_AFTER_START_S)
         self.provisioner.start()
-        self.sessions.start()
+        await self.sessions.start()
         self.async_queue.start()
         await self.sources.start()
 
@@ -172,7 +172,7 @@ class FunctionCompute:
         self.retire(family(*key) for key in known)
         await self.forget()
         self.provisioner.start()
-        self.sessions.start()
+        await self.sessions.start()
 
     def files(self) -> list[str]:
         """Return the packages the tables name, as paths below the emulator's folder."""

@@ -153,7 +153,7 @@ class Provisioner:
     def _plan(self) -> None:
         wanted: dict[str, Share] = {}
         left, asked_in_all = limits.PROVISIONED_INSTANCES, 0
-        settings = self._settings.list(Kind.PROVISION, Kind.SCALING)
+        settings = self._settings.ready()
         for setting in settings:
             try:
                 shares = self._shares(setting, self.target(setting))

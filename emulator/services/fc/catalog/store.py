@@ -1,8 +1,9 @@
 """The tables of services, functions, versions, aliases and tags. Each operation is one probe or a short range."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -11,7 +12,6 @@ from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.kinds import SCOPE
 from emulator.services.fc.model import (
-    ABOVE_ALL_NAMES,
     EVERY,
     SLICED,
     Alias,
@@ -96,6 +96,11 @@ _MINE = "account = ? AND region = ?"
 _IN_SERVICE = f"{_MINE} AND service = ? AND version = ?"
 _ATTACHED = "account = ? AND region = ? AND kind = ? AND service = ? AND function = ? AND qualifier = ?"
 _IN_SCOPE = f"{_MINE} AND scope_service = ? AND scope_function = ?"
+_NAMING = {
+    "fc_aliases_by_version": "version_id = ?",
+    "fc_aliases_with_weights": "weights <> '{}' AND instr(weights, '\"' || ? || '\"')",
+}
+"""By index how an alias may name a version."""
 
 
 AttachmentKind = Literal["vpc", "event-source"]
@@ -199,9 +204,12 @@ class CatalogStore(CountingStore):
         return self._named(_ALIASES, _IN_SCOPE, _scoped(tenant, scope), part)
 
     def aliases_naming(self, tenant: Tenant, scope: Scope, version: int) -> list[Alias]:
-        """Return the aliases that lead to a version or have it among their weights, and perhaps others."""
-        where = f"{_IN_SCOPE} AND (version_id = ? OR instr(weights, ?)) ORDER BY name"
-        return self._all(_ALIASES, where, (*_scoped(tenant, scope), str(version), f'"{version}"'))
+        """Return the aliases that lead to a version, then those that may have it among their weights."""
+        values, found = (*_scoped(tenant, scope), str(version)), []
+        for index, named in _NAMING.items():
+            sql = f"{_ALIASES.select} INDEXED BY {index} WHERE {_IN_SCOPE} AND {named} ORDER BY name"
+            found += [_ALIASES.item(row) for row in self._database.read(sql, values)]
+        return found
 
     def put_alias(self, tenant: Tenant, alias: Alias) -> None:
         """Write an alias, new or not."""
@@ -251,16 +259,21 @@ class CatalogStore(CountingStore):
 
         A tag of the slice with an empty value stands for any value.
         """
+        first, end, limit = part.bounds
         where = "account = ? AND region = ? AND resource >= ? AND resource < ?"
-        values = [*tenant, max(kind, kind + part.start), kind + ABOVE_ALL_NAMES]
-        for tag in part.tags.items():
+        values = [*tenant, kind + first, kind + end]
+        tags = sorted(part.tags.items(), key=itemgetter(1), reverse=True)
+        if tags and tags[0][1]:  # by an index
+            where += " AND key = ? AND value = ?"
+            values += tags.pop(0)
+        for tag in tags:
             where += (
                 " AND EXISTS (SELECT 1 FROM fc_tags o WHERE o.account = t.account AND o.region = t.region"
                 " AND o.resource = t.resource AND o.key = ? AND ? IN ('', o.value))"
             )
             values += tag
         sql = f"SELECT DISTINCT resource FROM fc_tags t WHERE {where} ORDER BY resource LIMIT ?"  # noqa: S608 - constants
-        return [resource for (resource,) in self._database.read(sql, (*values, part.limit + 1))]
+        return [resource for (resource,) in self._database.read(sql, (*values, limit))]
 
     def attach(self, owner: FunctionRef, kind: AttachmentKind, name: str, now: Millis) -> None:
         """Write an attachment of a service (then without a function) or a function, unless it is there."""
@@ -356,14 +369,11 @@ class CatalogStore(CountingStore):
 
     def _named(self, rows: Rows[T], where: str, values: tuple[Any, ...], part: Slice, kind: str = "") -> list[T]:
         """Read a list by name; *values* begin with the tenant, *kind* is the resource prefix of its tags."""
-        tenant = values[:2]
-        for key, value in part.tags.items():
-            where += (
-                " AND EXISTS (SELECT 1 FROM fc_tags WHERE account = ? AND region = ? AND resource = ? || name "
-                "AND key = ? AND ? IN ('', value))"
-            )
-            values += (*tenant, kind, key, value)
-        return self._all(rows, f"{where} AND {SLICED}", (*values, *part.bounds))
+        if not part.tags:
+            return self._all(rows, f"{where} AND {SLICED}", (*values, *part.bounds))
+        names = [resource.removeprefix(kind) for resource in self.tagged(Tenant(*values[:2]), kind, part)]
+        where += " AND name IN (SELECT value FROM json_each(?)) ORDER BY name"
+        return self._all(rows, where, (*values, json.dumps(names)))
 
 
 def _at(owner: FunctionRef, kind: AttachmentKind) -> tuple[str, ...]:
