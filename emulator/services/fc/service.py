@@ -230,7 +230,7 @@ class FunctionCompute:
         self._taken(snapshot, self._loader.apply(snapshot, now, self.sources.triggers.unsettled), now)
 
     def _taken(self, snapshot: Snapshot, applied: Applied, now: Millis) -> None:
-        self.resolver.unusable = snapshot.unusable
+        self.resolver.why_unusable = snapshot.why_unusable
         heads = [function for function in applied.functions if not function.version]
         self.sources.triggers.follow_folder(self.tenant, heads, applied.scopes, applied.places, now)
 

@@ -1,5 +1,6 @@
 """A page of a list, a deletion, a change: each costs what it touches, however much there is beside it."""
 
+import asyncio
 import json
 from contextlib import AsyncExitStack
 from urllib.parse import quote
@@ -9,6 +10,7 @@ import pytest
 from benchmarks.big_state import copy_rows
 from emulator.kernel.identity import Tenant
 from emulator.services.fc.model import LATEST, FunctionRef
+from emulator.services.fc.sessions.model import working
 from tests.sqlite_steps import counted_steps
 
 _OLD, _MIDDLE, _NEW = "/2016-08-15", "/2021-04-06", "/2023-03-30"
@@ -139,3 +141,51 @@ async def test_the_latest_sessions_are_read_without_the_others(site, pack):
             found = site.fc.session_store.latest(site.tenant, "", name, most)
         assert [each.session_id for each in found] == [f"s{number}" for number in range(300, 300 - most, -1)]
         assert steps[0] < 300
+
+
+async def test_an_edit_in_the_folder_reads_what_was_edited(open_site, tmp_path):
+    """SQLite takes as many steps for an edit beside 300 functions as beside 30, and nothing else is read anew."""
+    spent = []
+    for number in (30, 300):
+        functions = tmp_path / f"{number} functions"
+        for each in range(number):
+            code = functions / f"f{each}" / "index.py"
+            code.parent.mkdir(parents=True)
+            code.write_text("def handler(event, context): return event")
+        async with open_site(functions) as site:
+            (functions / "f7" / "index.py").write_text("def handler(event, context): return 'edited'")
+            with counted_steps(site.database) as steps:
+                await site.fc.catch_up("", "f7")
+            assert site.fc.store.versions_of(site.tenant, "", "f7") == [0]
+            spent += steps
+
+    assert spent[1] <= spent[0] * 1.1, spent
+
+
+async def test_sessions_under_way_are_taken_up_in_turns(site, pack):
+    """Some at a time; one that ends meanwhile does not come back, and one that is used meanwhile stays as it is."""
+    await fill(site, pack, 250)
+    sessions, store = site.fc.sessions, site.fc.session_store
+    every = store.latest(site.tenant, "", "f", 300)
+    for each in every:
+        sessions.enter(each)
+    sessions.close()
+    turns = 0
+
+    async def others():
+        nonlocal turns
+        while True:
+            turns += 1
+            if turns == 2:  # the last ones have not had their turn
+                store.delete(every[0].seq)
+                sessions.enter(store.get(every[1].seq))
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(others())
+    await sessions.start()
+    beside.cancel()
+
+    assert turns == 2
+    assert store.get(every[0].seq) is None
+    assert store.get(every[1].seq).due_at == working(store.get(every[1].seq), site.clock.now()).due_at
+    assert store.get(every[2].seq).due_at != working(store.get(every[2].seq), site.clock.now()).due_at

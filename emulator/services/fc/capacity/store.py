@@ -31,11 +31,9 @@ class CapacityStore(CountingStore):
 
     def of_qualifier(self, tenant: Tenant, scope: Scope, qualifier: str) -> list[Setting]:
         """Return everything configured for an alias or version, of every function of a service."""
-        if scope.function:
-            where, names = f"{_ANY_KIND} AND function = ?", (scope.service, scope.function)
-        else:
-            where, names = _ANY_KIND, (scope.service,)
-        return self._all(_ROWS, f"{where} AND qualifier = ?", (*tenant, *Kind, *names, qualifier))
+        where = f"{_ANY_KIND} AND qualifier = ?" + (" AND function = ?" if scope.function else "")
+        names = (scope.function,) if scope.function else ()
+        return self._all(_ROWS, where, (*tenant, *Kind, scope.service, qualifier, *names))
 
     def page(
         self,

@@ -26,6 +26,7 @@ from emulator.services.fc.model import (
     Version,
     config_json,
     parse_values,
+    scope_of,
 )
 from emulator.storage.migration import Schema
 from emulator.storage.rows import COLUMNS, CountingStore, Rows, T
@@ -96,6 +97,9 @@ _MINE = "account = ? AND region = ?"
 _IN_SERVICE = f"{_MINE} AND service = ? AND version = ?"
 _ATTACHED = "account = ? AND region = ? AND kind = ? AND service = ? AND function = ? AND qualifier = ?"
 _IN_SCOPE = f"{_MINE} AND scope_service = ? AND scope_function = ?"
+_NUMBERS = f"SELECT 0 UNION ALL SELECT number FROM fc_versions WHERE {_IN_SCOPE}"  # noqa: S608 - constants
+_OF_FUNCTION = f"{_MINE} AND service = ? AND name = ? AND version IN ({_NUMBERS})"
+"""All versions of a function: its versions say which there are."""
 _NAMING = {
     "fc_aliases_by_version": "version_id = ?",
     "fc_aliases_with_weights": "weights <> '{}' AND instr(weights, '\"' || ? || '\"')",
@@ -298,7 +302,9 @@ class CatalogStore(CountingStore):
             if each is not None:
                 names = each.service, each.function
                 of_service += " AND name = ? AND ? = ''"
-                of_functions += " AND service = ? AND ? IN ('', name)"
+                of_functions = (
+                    f"{_OF_FUNCTION} AND folder <> ''" if each.function else f"{of_functions} AND service = ?"
+                )
                 in_scope += " AND scope_service = ? AND scope_function = ?"
             values = (*tenant, *names)
             yield Loaded(
@@ -306,7 +312,8 @@ class CatalogStore(CountingStore):
                 versions=self._all(_VERSIONS, in_scope, values),
                 aliases=self._all(_ALIASES, in_scope, values),
             )
-            rows = self._database.read(f"{_FUNCTIONS.select} WHERE {of_functions}", values)
+            functions = (*values, *values) if each is not None and each.function else (*tenant, *names[:1])
+            rows = self._database.read(f"{_FUNCTIONS.select} WHERE {of_functions}", functions)
             while some := rows.fetchmany(_AT_ONCE):
                 yield Loaded(functions=[_FUNCTIONS.item(row) for row in some])
 
@@ -322,8 +329,9 @@ class CatalogStore(CountingStore):
 
     def versions_of(self, tenant: Tenant, service: str, name: str) -> list[int]:
         """Return the versions a function is there in; 0 is its newest code."""
-        sql = f"SELECT version FROM fc_functions WHERE {_MINE} AND service = ? AND name = ?"  # noqa: S608 - constants
-        return [version for (version,) in self._database.read(sql, (*tenant, service, name))]
+        values = (*tenant, service, name, *_scoped(tenant, scope_of(service, name)))
+        sql = f"SELECT version FROM fc_functions WHERE {_OF_FUNCTION}"  # noqa: S608 - constants
+        return [version for (version,) in self._database.read(sql, values)]
 
     def heads(self, tenant: Tenant) -> list[tuple[str, str]]:
         """Return (service, name) of every function of a tenant."""
