@@ -118,11 +118,11 @@ class FunctionCompute:
 
         Functions of a folder loaded by an earlier start and not in this one are forgotten.
         """
-        snapshot, now = Snapshot(), self._clock.now()
+        snapshot = Snapshot()
         if functions_folder is not None:
             self.follower = Follower(functions_folder, self._clock, self._take)
             snapshot = await self.follower.first()
-        self._taken(snapshot, await self._loader.apply_in_turns(snapshot, now), now)
+        await self._take_in_turns(snapshot)
         if self.follower is not None:
             self.follower.start()
         await self._go_on()
@@ -167,9 +167,8 @@ class FunctionCompute:
         self.layer_store.clear()
         self.store.clear()
         self._keys.forget()
-        self._loader.forget()
-        self._take(self._loader.snapshot)
         self.retire(family(*key) for key in known)
+        await self._take_again()
         await self.forget()
         self.provisioner.start()
         await self.sessions.start()
@@ -193,9 +192,7 @@ class FunctionCompute:
         self._keys.forget()
         self.sources.forget_names(self._shown_names - set(self.sources.host_names()))
         await asyncio.sleep(0)  # whoever is served while all this stands still
-        self._loader.forget()
-        self._take(self._loader.snapshot)
-        await asyncio.sleep(0)
+        await self._take_again()
         await self._go_on()
 
     def reset_function(self, service: str, function: str) -> int:
@@ -224,6 +221,16 @@ class FunctionCompute:
             return None
         task = self.follower.catch_up(service, function)
         return asyncio.shield(task) if task is not None else None
+
+    async def _take_again(self) -> None:
+        """Take the folder, of which the store may hold anything, as it was read last; calls wait for it."""
+        self._loader.forget()
+        taking = self._take_in_turns(self._loader.snapshot)
+        await (taking if self.follower is None else self.follower.apart(taking))
+
+    async def _take_in_turns(self, snapshot: Snapshot) -> None:
+        now = self._clock.now()
+        self._taken(snapshot, await self._loader.apply_in_turns(snapshot, now), now)
 
     def _take(self, snapshot: Snapshot) -> None:
         now = self._clock.now()

@@ -162,6 +162,39 @@ async def test_an_edit_in_the_folder_reads_what_was_edited(open_site, tmp_path):
     assert spent[1] <= spent[0] * 1.1, spent
 
 
+@pytest.mark.parametrize("again", ["reset", "resume"])
+async def test_a_folder_is_taken_again_in_turns(open_site, tmp_path, again):
+    """Some functions at a time; who calls one waits until all are there, and an edit is read afterwards."""
+    for each in range(220):
+        code = tmp_path / "functions" / f"f{each:03}" / "index.py"
+        code.parent.mkdir(parents=True)
+        code.write_text("def handler(event, context): return event")
+    async with open_site(tmp_path / "functions") as site:
+        counts, answers = [], []
+        before = site.fc.store.function(site.tenant, "", "f219").code.checksum
+
+        async def others():
+            while True:
+                counts.append(site.fc.store.counts()["functions"])
+                if len(counts) == 2:
+                    code.write_text("def handler(event, context): return 'edited'")
+                    answers.append(asyncio.create_task(site.v3("POST", "/functions/f219/invocations", b"1")))
+                await asyncio.sleep(0)
+
+        if again == "resume":
+            await site.fc.suspend()
+            site.fc.store.clear()
+        beside = asyncio.create_task(others())
+        await getattr(site.fc, again)()
+        beside.cancel()
+        [answer] = await asyncio.gather(*answers)
+
+        assert answer.status == 200
+        assert {50, 100, 150, 200} <= set(counts)
+        assert site.fc.store.counts()["functions"] == 220
+        assert site.fc.store.function(site.tenant, "", "f219").code.checksum != before
+
+
 async def test_sessions_under_way_are_taken_up_in_turns(site, pack):
     """Some at a time; one that ends meanwhile does not come back, and one that is used meanwhile stays as it is."""
     await fill(site, pack, 250)
