@@ -20,6 +20,9 @@ _BUCKETS = "SELECT name, account, region, created_at, acl, storage_class FROM os
 _OBJECTS = "SELECT bucket, key, kind, pieces, etag, crc, modified_at, attributes, target FROM oss_objects"
 _UPLOADS = "SELECT bucket, key, id, started_at, attributes FROM oss_uploads"
 
+_AT_ONCE = 100
+"""Objects that are read in one portion."""
+
 _ABOVE_ALL_NAMES = "\U0010ffff"
 
 _encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
@@ -164,22 +167,23 @@ class ObjectStore:
         """Remove an empty bucket."""
         self._database.write("DELETE FROM oss_buckets WHERE name = ?", (name,))
 
-    def remove_account(self, account: str) -> None:
-        """Remove the buckets of an account with all that is in them."""
-        buckets = "bucket IN (SELECT name FROM oss_buckets WHERE account = ?)"
-        read = self._database.read
-        for (pieces,) in read(f"SELECT pieces FROM oss_objects WHERE {buckets}", (account,)).fetchall():  # noqa: S608
-            self._drop(content for content, _ in json.loads(pieces))
-        parts = f"upload IN (SELECT id FROM oss_uploads WHERE {buckets})"  # noqa: S608 - constants
-        self._drop(
-            row[0]
-            for row in read(f"SELECT content FROM oss_parts WHERE {parts}", (account,)).fetchall()  # noqa: S608
-        )
-        for table, rows in (
-            ("oss_parts", parts), ("oss_uploads", buckets), ("oss_objects", buckets), ("oss_settings", buckets),
-            ("oss_buckets", "account = ?"),
-        ):  # fmt: skip
-            self._database.write(f"DELETE FROM {table} WHERE {rows}", (account,))  # noqa: S608 - constants
+    def removal(self, account: str) -> Iterator[None]:
+        """Remove the buckets of an account with all that is in them, and yield after each thing.
+
+        What is left meanwhile is whole; others may write in between, to what is not the account's.
+        """
+        names = self._database.read("SELECT name FROM oss_buckets WHERE account = ?", (account,)).fetchall()
+        for (bucket,) in names:
+            while found := self.listed(bucket, "", _AT_ONCE):
+                for each in found:
+                    self.remove_object(bucket, each)
+                    yield
+            uploads = self._database.read("SELECT id FROM oss_uploads WHERE bucket = ?", (bucket,)).fetchall()
+            for (upload,) in uploads:
+                self.remove_upload(upload, list(self._parts(upload)))
+                yield
+            self.remove_bucket(bucket)
+            yield
 
     def put_object(self, bucket: str, new: StoredObject, old: StoredObject | None) -> list[str]:
         """Make an object in place of *old*; return the ids of content that nothing needs any more."""
