@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.big_state import copy_rows
 from emulator.kernel.identity import Tenant
+from emulator.services.fc import limits
 from emulator.services.fc.model import LATEST, FunctionRef
 from emulator.services.fc.sessions.model import working
 from tests.sqlite_steps import counted_steps
@@ -130,6 +131,35 @@ async def test_a_request_costs_no_more_beside_ten_times_as_much(method, path, si
             spent += steps
 
     assert spent[1] <= spent[0] * 1.1, spent
+
+
+@pytest.mark.parametrize("target", [0, 1])
+async def test_a_change_costs_no_more_beside_many_provisioned_functions(target, site_of, tmp_path, pack, monkeypatch):
+    """Their configurations are read when one of them changes; a function is looked at only while there is room."""
+    spent = []
+    async with AsyncExitStack() as stack:
+        for number in (60, 600):
+            site = site_of(tmp_path / str(number))
+            stack.callback(site.database.close)
+            await site.fc.start(None)
+            stack.push_async_callback(site.fc.close)
+            await site.v3("POST", "/functions", function(pack, "f"))
+            await site.v3("PUT", "/functions/f/provision-config", {"defaultTarget": target})
+            for table, column in (("fc_functions", "name"), ("fc_capacity", "function")):
+                changed = {column: f"{column} || n", "id": "id || n"}
+                copy_rows(site.database._connection, table, number, changed)
+            await site.v3("PUT", "/functions/f/provision-config", {"defaultTarget": target})
+            looked, real = [], site.fc.resolver.target
+            monkeypatch.setattr(
+                site.fc.resolver, "target", lambda *of, real=real, to=looked: (to.append(of), real(*of))[1]
+            )
+            with counted_steps(site.database) as steps:
+                await site.v3("PUT", "/functions/f", {"description": "other"})
+            spent.append((len(looked), steps[0]))
+
+    (few, steps), (many, more) = spent
+    assert few == many == target * limits.PROVISIONED_INSTANCES
+    assert more <= steps * 1.1
 
 
 async def test_the_latest_sessions_are_read_without_the_others(site, pack):
