@@ -23,7 +23,7 @@ _AFFINE = {
 COPIES = {
     "fc_services": {"name": "name || n", "id": "id || n"},
     "fc_functions": {"name": "name || n", "id": "id || n"},
-    "fc_aliases": {"name": "name || n"},
+    "fc_aliases": {"name": "name || n", "weights": """iif(n % 2, '{"1":0.5}', weights)"""},
     "fc_tags": {"resource": "resource || n"},
     "fc_attachments": {"name": "name || n"},
     "fc_layers": {"name": "name || n"},

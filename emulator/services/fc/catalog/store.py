@@ -101,10 +101,10 @@ _NUMBERS = f"SELECT 0 UNION ALL SELECT number FROM fc_versions WHERE {_IN_SCOPE}
 _OF_FUNCTION = f"{_MINE} AND service = ? AND name = ? AND version IN ({_NUMBERS})"
 """All versions of a function: its versions say which there are."""
 _NAMING = {
-    "fc_aliases_by_version": "version_id = ?",
-    "fc_aliases_with_weights": "weights <> '{}' AND instr(weights, '\"' || ? || '\"')",
+    "fc_aliases_by_version": "version_id = ?5",
+    "fc_aliases_by_weights": """weights BETWEEN '{"' || ?5 || '":' AND '{"' || ?5 || '";'""",
 }
-"""By index how an alias may name a version."""
+"""By index how an alias names a version, ``?5``: weights are of one version at most, with which their text begins."""
 
 
 AttachmentKind = Literal["vpc", "event-source"]
@@ -208,7 +208,7 @@ class CatalogStore(CountingStore):
         return self._named(_ALIASES, _IN_SCOPE, _scoped(tenant, scope), part)
 
     def aliases_naming(self, tenant: Tenant, scope: Scope, version: int) -> list[Alias]:
-        """Return the aliases that lead to a version, then those that may have it among their weights."""
+        """Return the aliases that lead to a version, then those that have it among their weights."""
         values, found = (*_scoped(tenant, scope), str(version)), []
         for index, named in _NAMING.items():
             sql = f"{_ALIASES.select} INDEXED BY {index} WHERE {_IN_SCOPE} AND {named} ORDER BY name"

@@ -4,8 +4,7 @@
 CREATE INDEX fc_tags_by_value ON fc_tags (account, region, key, value, resource);
 
 CREATE INDEX fc_aliases_by_version ON fc_aliases (account, region, scope_service, scope_function, version_id);
-CREATE INDEX fc_aliases_with_weights ON fc_aliases (account, region, scope_service, scope_function, name)
-  WHERE weights <> '{}';
+CREATE INDEX fc_aliases_by_weights ON fc_aliases (account, region, scope_service, scope_function, weights);
 
 CREATE INDEX fc_functions_with_layers ON fc_functions (account, region, service, version, name)
   WHERE instr(config, ':layers/');
