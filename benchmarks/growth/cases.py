@@ -33,10 +33,12 @@ ALL = frozenset({
     "localyun flow schedules", "localyun function list", "localyun export", "localyun trigger list", "localyun doctor",
     "GET triggers", "DELETE delete-checkpoint", "GET status", "localyun status", "localyun list",
     "GET usage", "localyun usage", "page /usage", "page /search?q=f5", "page /search?q=zz",
-    "fc2 publish_version", "fc2 update_service",
+    "fc2 publish_version", "fc2 update_service", "fc ListVpcBindings", "rpc ListQueue", "rpc ListTopic",
+    "POST reset-usage",
 })  # fmt: skip
-"""Work on everything of a kind: every message of a queue, every function of a service, the whole state; and answers
-with all of them, which no page bounds."""
+"""Work on everything of a kind: every message of a queue, every function of a service, every count of usage, the whole
+state; and answers with all of them, which no page bounds, or with the number of all that fit, as ListQueue and
+ListTopic of 2022 have it."""
 
 _LAST = (
     "move-messages", "purge-queue", "skip", "settle", "clock", "archive", "reset", "restore-checkpoint",

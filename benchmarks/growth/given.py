@@ -2,7 +2,8 @@
 
 `PREPARED` makes what `tests.operations.calling.furnish` does not, and keeps what is found in the answers by a name;
 `GIVEN` says what a call has instead, with those names in braces. A call that is refused all the same, as one with a
-receipt or a token that is good for one use, is measured as what it is, a refusal, and its status stands beside it.
+receipt or a token that is good for one use, is measured as what it is, a refusal, and its status stands beside it. A
+list has pages that a hundred fill: with more on the page where there is more, a call would not be the same one.
 """
 
 import base64
@@ -124,6 +125,8 @@ GIVEN: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("rpc", "TagResources"): {"query": _TAGGED_USER},
     ("rpc", "UntagResources"): {"query": _TAGGED_USER},
     ("rpc", "ListTagResources"): {"query": _TAGGED_USER},
+    ("oss", "ListMultipartUploads"): {"query": {"uploads": "", "max-uploads": "10"}},
+    ("fc", "ListLayers"): {"query": {"limit": "10"}},
     ("admin", "code"): {"query": {"function": "s/f"}},
     ("admin", "sink"): {"path": "/_localyun/sinks/none"},
 }  # fmt: skip

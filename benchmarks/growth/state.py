@@ -44,7 +44,9 @@ COPIED: dict[str, Copies] = {
     "fc_capacity": Copies(_named("qualifier")),
     "fc_domains": Copies({"name": "n || name"}),
     "fc_functions": Copies(_named("name", "id"), "version = 0 AND name = 'f'"),
-    "fc_layer_versions": Copies(_numbered("version")),
+    "fc_layer_versions": Copies(  # of one layer, and every other time the first of another one
+        {"version": "CASE WHEN n % 2 THEN version ELSE {version} + n END", "name": "iif(n % 2, name || n, name)"}
+    ),
     "fc_layers": Copies(_named("name")),
     "fc_services": Copies(_named("name", "id")),
     "fc_sessions": Copies({**_numbered("seq"), **_named("session_id")}),

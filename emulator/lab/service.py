@@ -12,6 +12,7 @@ from emulator.kernel.clock import AdjustableClock, Clock
 from emulator.kernel.identity import AccountId, Tenant
 from emulator.kernel.ids import Drawn, Ids, SeededDraws
 from emulator.kernel.instrumentation import Observed
+from emulator.kernel.tasks import in_turns
 from emulator.kernel.timers import LoopTimers, Timers
 from emulator.lab.checkpoints.examination import Examination
 from emulator.lab.checkpoints.service import Checkpoints
@@ -226,7 +227,7 @@ class Lab:
         """Remove all that an account has made."""
 
         async def change() -> None:
-            remove_rows(self._database, account)
+            await remove_rows(self._database, account)
 
         await self.checkpoints.release(await self._standstill.change(change))
 
@@ -255,7 +256,7 @@ PARTS = {
 """Tables without an account of their own, and which rows are one's."""
 
 OBJECTS = ("oss_buckets", "oss_contents", "oss_objects", "oss_parts", "oss_settings", "oss_uploads")
-"""Tables that `emulator.oss.store.ObjectStore.remove_account` clears."""
+"""Tables that `emulator.oss.store.ObjectStore.removal` clears."""
 
 OF_INSTALLATION = {
     "lab_clock", "lab_effects", "mns_deleted_queues", "mns_deleted_subscriptions", "schema_versions",
@@ -271,19 +272,27 @@ KEPT = OF_INSTALLATION - {"mns_deleted_queues", "mns_deleted_subscriptions"} | {
 _WORLDS = "world IN (SELECT id FROM workflow_worlds WHERE account = :account)"
 
 
-def remove_rows(database: Database, account: AccountId) -> None:
-    """Remove all rows of an account, while the services stand still; memory goes by what is left."""
+async def remove_rows(database: Database, account: AccountId) -> None:
+    """Remove all rows of an account in several turns of the loop, while the services stand still.
+
+    Its own row goes last: a removal that is broken off can be asked for again. Memory goes by what is left.
+    """
     from emulator.oss.store import ObjectStore  # small, and rarely needed
 
-    ObjectStore(database).remove_account(account)
+    async for _ in in_turns(ObjectStore(database).removal(account)):
+        pass
     names = [row[0] for row in database.read("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()]
     columns = {name: {row[1] for row in database.read(f'PRAGMA table_info("{name}")').fetchall()} for name in names}
+    owned = [name for name in names if "account" in columns[name] and name not in OBJECTS]
     conditions = [
         *PARTS.items(),
         *((name, _WORLDS) for name in names if "world" in columns[name]),
-        *((name, "account = :account") for name in names if "account" in columns[name] and name not in OBJECTS),
+        *((name, "account = :account") for name in sorted(owned, key=_ACCOUNTS.__eq__)),
     ]
-    for name, condition in conditions:
+    async for name, condition in in_turns(conditions, 1):
         database.write(f'DELETE FROM "{name}" WHERE {condition}', {"account": account})  # noqa: S608 - names of tables
     database.commit()
     database.forget()
+
+
+_ACCOUNTS = "ram_accounts"

@@ -141,12 +141,6 @@ class S3Model:
         multipart = self._bucket(bucket).multiparts.get(upload)
         return multipart.upload if isinstance(multipart, _Multipart) else None
 
-    def uploads(self, bucket: str) -> list[Upload]:
-        """Return the uploads under way, by key and id."""
-        multiparts = self._owners[bucket].list_multipart_uploads(bucket).values()
-        ordered = [each.upload for each in multiparts if isinstance(each, _Multipart)]
-        return sorted(ordered, key=lambda upload: (upload.key, upload.id))
-
     def put_part(self, bucket: str, upload: str, part: Part) -> None:
         """Keep a part, or replace it."""
         multipart = self._bucket(bucket).multiparts[upload]

@@ -5,8 +5,8 @@ the caller's transaction. Keys are bytes to SQLite's comparison, as they are to 
 """
 
 import json
-from collections.abc import Iterable, Iterator
-from typing import cast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar, cast
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import fields_of
@@ -14,8 +14,14 @@ from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.oss.model import Attributes, Bucket, Kind, Part, Piece, StoredObject, Upload
 from emulator.storage.database import Database, Row
 
+T = TypeVar("T")
+
 _BUCKETS = "SELECT name, account, region, created_at, acl, storage_class FROM oss_buckets"
 _OBJECTS = "SELECT bucket, key, kind, pieces, etag, crc, modified_at, attributes, target FROM oss_objects"
+_UPLOADS = "SELECT bucket, key, id, started_at, attributes FROM oss_uploads"
+
+_AT_ONCE = 100
+"""Objects that are read in one portion."""
 
 _ABOVE_ALL_NAMES = "\U0010ffff"
 
@@ -53,28 +59,48 @@ class ObjectStore:
 
         Names that go on with *delimiter* behind *prefix* are told by their common prefix, and passed over.
         """
-        found: list[StoredObject | str] = []
-        at, is_over = after, False
+        where = "bucket = ? AND key >= ? AND key < ? ORDER BY key LIMIT ?"
+        beyond = (_next(after),)
+        return self._folded(f"{_OBJECTS} WHERE {where}", _object, bucket, prefix, delimiter, after, beyond, limit)
+
+    def upload_entries(
+        self, bucket: str, prefix: str, delimiter: str, after: str, upload: str, limit: int
+    ) -> list[Upload | str]:
+        """Return up to *limit* uploads and common prefixes, as `entries` does, in the order of their keys and ids.
+
+        They are those beyond the *upload* of the key *after*; when it is empty, beyond all of that key.
+        """
+        where = "bucket = ? AND (key, id) > (?, ?) AND key < ? ORDER BY key, id LIMIT ?"
+        beyond = (after, upload) if upload else (_next(after), "")
+        return self._folded(f"{_UPLOADS} WHERE {where}", _upload, bucket, prefix, delimiter, after, beyond, limit)
+
+    def _folded(
+        self, sql: str, made: Callable[[Row], T], bucket: str, prefix: str, delimiter: str, after: str,
+        beyond: tuple[str, ...], limit: int,
+    ) -> list[T | str]:  # fmt: skip
+        """Read up to *limit* rows from *beyond* on, whose keys come second, and for those of a folder its prefix."""
+        found: list[T | str] = []
+        rest = ("",) * (len(beyond) - 1)
+        at, is_over = max(beyond, (prefix, *rest)), False
         while len(found) < limit and not is_over:
             is_over = True
-            for row in self._named(bucket, prefix, at, limit - len(found)):
+            for row in self._rows_of_text(sql, (bucket, *at, prefix + _ABOVE_ALL_NAMES, limit - len(found))):
                 key: str = row[1]
                 end = key.find(delimiter, len(prefix)) if delimiter else -1
                 if end < 0:
-                    found.append(_object(row))
+                    found.append(made(row))
                     continue
                 common = key[: end + len(delimiter)]
                 if common > after:
                     found.append(common)
-                at, is_over = common + _ABOVE_ALL_NAMES, False
+                at, is_over = (common + _ABOVE_ALL_NAMES, *rest), False
                 break
         return found
 
-    def _named(self, bucket: str, prefix: str, after: str, limit: int) -> Iterable[Row]:
-        """Read objects whose names begin with *prefix*, beyond the name *after*; none for what is no UTF-8 text."""
-        where = "WHERE bucket = ? AND key >= ? AND key > ? AND key < ? ORDER BY key LIMIT ?"
+    def _rows_of_text(self, sql: str, values: Sequence[Any]) -> Iterable[Row]:
+        """Read rows; none for what is no UTF-8 text."""
         try:
-            return self._database.read(f"{_OBJECTS} {where}", (bucket, prefix, after, prefix + _ABOVE_ALL_NAMES, limit))
+            return self._database.read(sql, values)
         except UnicodeEncodeError:
             return ()
 
@@ -91,10 +117,9 @@ class ObjectStore:
 
     def uploads(self) -> Iterator[tuple[str, Upload, Iterator[Part]]]:
         """Yield (bucket, upload, its parts) of everything that was under way; others may write in between."""
-        rows = self._database.read("SELECT id, bucket, key, started_at, attributes FROM oss_uploads").fetchall()
-        for id_, bucket, key, at, attributes in rows:
-            upload = Upload(id=id_, key=key, started_at=at, attributes=_attributes(attributes))
-            yield bucket, upload, self._parts(id_)
+        for row in self._database.read(_UPLOADS).fetchall():
+            upload = _upload(row)
+            yield row[0], upload, self._parts(upload.id)
 
     def _parts(self, upload: str) -> Iterator[Part]:
         rows = self._database.read(
@@ -142,22 +167,23 @@ class ObjectStore:
         """Remove an empty bucket."""
         self._database.write("DELETE FROM oss_buckets WHERE name = ?", (name,))
 
-    def remove_account(self, account: str) -> None:
-        """Remove the buckets of an account with all that is in them."""
-        buckets = "bucket IN (SELECT name FROM oss_buckets WHERE account = ?)"
-        read = self._database.read
-        for (pieces,) in read(f"SELECT pieces FROM oss_objects WHERE {buckets}", (account,)).fetchall():  # noqa: S608
-            self._drop(content for content, _ in json.loads(pieces))
-        parts = f"upload IN (SELECT id FROM oss_uploads WHERE {buckets})"  # noqa: S608 - constants
-        self._drop(
-            row[0]
-            for row in read(f"SELECT content FROM oss_parts WHERE {parts}", (account,)).fetchall()  # noqa: S608
-        )
-        for table, rows in (
-            ("oss_parts", parts), ("oss_uploads", buckets), ("oss_objects", buckets), ("oss_settings", buckets),
-            ("oss_buckets", "account = ?"),
-        ):  # fmt: skip
-            self._database.write(f"DELETE FROM {table} WHERE {rows}", (account,))  # noqa: S608 - constants
+    def removal(self, account: str) -> Iterator[None]:
+        """Remove the buckets of an account with all that is in them, and yield after each thing.
+
+        What is left meanwhile is whole; others may write in between, to what is not the account's.
+        """
+        names = self._database.read("SELECT name FROM oss_buckets WHERE account = ?", (account,)).fetchall()
+        for (bucket,) in names:
+            while found := self.listed(bucket, "", _AT_ONCE):
+                for each in found:
+                    self.remove_object(bucket, each)
+                    yield
+            uploads = self._database.read("SELECT id FROM oss_uploads WHERE bucket = ?", (bucket,)).fetchall()
+            for (upload,) in uploads:
+                self.remove_upload(upload, list(self._parts(upload)))
+                yield
+            self.remove_bucket(bucket)
+            yield
 
     def put_object(self, bucket: str, new: StoredObject, old: StoredObject | None) -> list[str]:
         """Make an object in place of *old*; return the ids of content that nothing needs any more."""
@@ -218,6 +244,11 @@ class ObjectStore:
         return unused
 
 
+def _next(name: str) -> str:
+    """Return the first text beyond a name; an empty one is before all."""
+    return f"{name}\0" if name else ""
+
+
 def _bucket(row: Row) -> Bucket:
     name, account, region, at, acl, storage_class = row
     return Bucket(
@@ -238,6 +269,11 @@ def _object(row: Row) -> StoredObject:
         attributes=_attributes(attributes),
         target=target,
     )
+
+
+def _upload(row: Row) -> Upload:
+    _, key, number, started_at, attributes = row
+    return Upload(id=number, key=key, started_at=started_at, attributes=_attributes(attributes))
 
 
 def _text_of(attributes: Attributes) -> str:

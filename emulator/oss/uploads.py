@@ -12,7 +12,6 @@ from urllib.parse import urlencode
 
 from emulator.http.message import Headers, Request, Response
 from emulator.oss import codec, limits
-from emulator.oss.codec import Listing
 from emulator.oss.errors import OssError, invalid
 from emulator.oss.model import (
     Attributes,
@@ -230,33 +229,15 @@ async def list_multipart_uploads(storage: ObjectStorage, call: OperationRequest)
 
     Raises: as `ObjectStorage.bucket`; InvalidArgument. Source: OSS API reference, ListMultipartUploads.
     """
-    model, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
+    _, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
     listing = codec.listing_of(call, bucket, "key-marker", "max-uploads", limits.PAGE)
     upload_marker = call.query.get("upload-id-marker", "") if listing.after else ""
-    rows = _rows(model.uploads(bucket.name), listing, upload_marker)
+    rows = storage.rows.upload_entries(
+        bucket.name, listing.prefix, listing.delimiter, listing.after, upload_marker, listing.limit + 1
+    )
     page = rows[: listing.limit]
     more = _marker(page[-1]) if len(rows) > listing.limit else None
     return codec.document(codec.uploads(listing, upload_marker, page, more))
-
-
-def _rows(uploads: list[Upload], listing: Listing, upload_marker: str) -> list[Upload | str]:
-    """Return what a list shows beyond the markers: uploads, and each common prefix once.
-
-    Without an upload's id the marker stands behind all uploads of its key.
-    """
-    rows: list[Upload | str] = []
-    for upload in uploads:
-        if not upload.key.startswith(listing.prefix) or upload.key < listing.after:
-            continue
-        if upload.key == listing.after and (not upload_marker or upload.id <= upload_marker):
-            continue
-        head, mark, _ = upload.key[len(listing.prefix) :].partition(listing.delimiter or "\0")
-        common = listing.prefix + head + mark
-        if not (listing.delimiter and mark):
-            rows.append(upload)
-        elif common not in rows[-1:] and common > listing.after:
-            rows.append(common)
-    return rows
 
 
 def _marker(last: Upload | str) -> tuple[str, str]:

@@ -39,15 +39,15 @@ class Usage:
         flow, _, execution = name.partition("/")
         if not execution:
             raise GatewayError("InvalidArgument", "execution must be FLOW/EXECUTION")
-        return shown(added(await self._executions.of_execution(tenant, flow, execution)))
+        return await shown(added(await self._executions.of_execution(tenant, flow, execution)))
 
-    def of_deployment(self, name: str, totals: Mapping[tuple[str, str, str], float]) -> dict[str, Any]:
+    async def of_deployment(self, name: str, totals: Mapping[tuple[str, str, str], float]) -> dict[str, Any]:
         """Return what the resources of a deployment have used. Raises: GatewayError (InvalidArgument)."""
         record = self._deployment(name)
         if record is None:
             raise GatewayError("InvalidArgument", f"there is no deployment {name!r}")
         names = names_of(record)
-        return shown(of_resources(totals, lambda service, resource: (service, resource) in names))
+        return await shown(of_resources(totals, lambda service, resource: (service, resource) in names))
 
 
 @operation(
@@ -67,7 +67,9 @@ async def get_usage(usage: Usage, call: OperationRequest) -> dict[str, Any]:
         return await usage.of_execution(call.tenant, arguments["execution"])
     meter = usage.meter
     totals = meter.since_mark() if arguments["restored"] else meter.totals()
-    return usage.of_deployment(arguments["deployment"], totals) if arguments["deployment"] else shown(totals)
+    if arguments["deployment"]:
+        return await usage.of_deployment(arguments["deployment"], totals)
+    return await shown(totals)
 
 
 @operation("reset-usage", "POST /usage/reset")

@@ -3,30 +3,28 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from emulator.kernel.tasks import in_turns
 from emulator.usage.items import ITEMS
-from emulator.usage.meter import Totals
+from emulator.usage.meter import Key, Totals
 
-_ORDER = {item.name: number for number, item in enumerate(ITEMS)}
+_UNITS = {item.name: item.unit[0] for item in ITEMS}
 _DIGITS = 6
+_AT_ONCE = 1_000
+"""Rows that are made in one turn of the loop."""
 
 
-def shown(totals: Totals) -> dict[str, Any]:
+async def shown(totals: Totals) -> dict[str, Any]:
     """Return ``items``: sums by name, and ``rows``: item, resource, kind, amount, unit, in the order of the items."""
-    known = sorted((key for key in totals if key[0] in _ORDER), key=lambda key: (_ORDER[key[0]], *key[1:]))
-    sums = {item.name: sum(totals[key] for key in known if key[0] == item.name) for item in ITEMS}
-    return {
-        "items": {name: _rounded(amount) for name, amount in sums.items() if amount},
-        "rows": [
-            {
-                "item": item,
-                "resource": resource,
-                "kind": kind,
-                "amount": _rounded(totals[item, resource, kind]),
-                "unit": ITEMS[_ORDER[item]].unit[0],
-            }
-            for item, resource, kind in known
-        ],
-    }
+    by_item: dict[str, list[Key]] = {name: [] for name in _UNITS}
+    async for key in in_turns(totals, _AT_ONCE):
+        if key[0] in by_item:
+            by_item[key[0]].append(key)
+    items = {name: _rounded(amount) for name, keys in by_item.items() if (amount := sum(map(totals.__getitem__, keys)))}
+    rows = []
+    async for item, resource, kind in in_turns((key for keys in by_item.values() for key in sorted(keys)), _AT_ONCE):
+        amount = _rounded(totals[item, resource, kind])
+        rows.append({"item": item, "resource": resource, "kind": kind, "amount": amount, "unit": _UNITS[item]})
+    return {"items": items, "rows": rows}
 
 
 def of_resources(totals: Totals, owns: Callable[[str, str], bool]) -> dict[tuple[str, str, str], float]:

@@ -25,6 +25,9 @@ blueprint = Blueprint("lives", __name__, url_prefix="/messages")
 _LOOKED_AT = 1_000
 """So many messages of a queue, and lines of the effect log, are looked through."""
 
+_PAGE = 100
+"""Schedules that are read in one portion."""
+
 _FORMS_OF = 30
 """Of so many messages of a queue it is seen how bodies are written in it."""
 
@@ -142,16 +145,24 @@ def _cause(line: Row) -> str:
 
 def _switched_off() -> list[Row]:
     """Return what sends nothing: it is switched off, or what it waits for is not there; not all of very many."""
-    schedules = view().call(view().workflow.schedules.all, view().tenant, _LOOKED_AT, "").items
-    rows = [
-        {"kind": "schedule", "name": f"{flow}/{each.name}", "waits": ""}
-        for flow, each, _ in schedules
-        if not each.settings.enabled
-    ][:_SHOWN]
+    rows = list(islice(_schedules_off(), _SHOWN))
     for each in view().call(view().function_admin.idle_triggers, _SHOWN):
         name = f"{each['function']} {each['trigger']}"
         rows.append({"kind": "trigger", "name": name, "waits": each["waitsFor"], "of": each["function"]})
     return rows
+
+
+def _schedules_off() -> Iterator[Row]:
+    """Yield schedules that are switched off, of the first ones that are looked at a page at a time."""
+    marker: str | None = ""
+    for _ in range(_LOOKED_AT // _PAGE):
+        if marker is None:
+            break
+        page = view().call(view().workflow.schedules.all, view().tenant, _PAGE, marker)
+        for flow, each, _next in page.items:
+            if not each.settings.enabled:
+                yield {"kind": "schedule", "name": f"{flow}/{each.name}", "waits": ""}
+        marker = page.next_marker
 
 
 class _Present:

@@ -118,11 +118,11 @@ class FunctionCompute:
 
         Functions of a folder loaded by an earlier start and not in this one are forgotten.
         """
-        snapshot, now = Snapshot(), self._clock.now()
+        snapshot = Snapshot()
         if functions_folder is not None:
             self.follower = Follower(functions_folder, self._clock, self._take)
             snapshot = await self.follower.first()
-        self._taken(snapshot, await self._loader.apply_in_turns(snapshot, now), now)
+        await self._take_in_turns(snapshot)
         if self.follower is not None:
             self.follower.start()
         await self._go_on()
@@ -130,7 +130,7 @@ class FunctionCompute:
     async def _go_on(self) -> None:
         self.unused_packages.remove_later(limits.CODE_SWEPT_AFTER_START_S)
         self.provisioner.start()
-        self.sessions.start()
+        await self.sessions.start()
         self.async_queue.start()
         await self.sources.start()
 
@@ -167,12 +167,11 @@ class FunctionCompute:
         self.layer_store.clear()
         self.store.clear()
         self._keys.forget()
-        self._loader.forget()
-        self._take(self._loader.snapshot)
         self.retire(family(*key) for key in known)
+        await self._take_again()
         await self.forget()
         self.provisioner.start()
-        self.sessions.start()
+        await self.sessions.start()
 
     def files(self) -> list[str]:
         """Return the packages the tables name, as paths below the emulator's folder."""
@@ -193,9 +192,7 @@ class FunctionCompute:
         self._keys.forget()
         self.sources.forget_names(self._shown_names - set(self.sources.host_names()))
         await asyncio.sleep(0)  # whoever is served while all this stands still
-        self._loader.forget()
-        self._take(self._loader.snapshot)
-        await asyncio.sleep(0)
+        await self._take_again()
         await self._go_on()
 
     def reset_function(self, service: str, function: str) -> int:
@@ -225,12 +222,22 @@ class FunctionCompute:
         task = self.follower.catch_up(service, function)
         return asyncio.shield(task) if task is not None else None
 
+    async def _take_again(self) -> None:
+        """Take the folder, of which the store may hold anything, as it was read last; calls wait for it."""
+        self._loader.forget()
+        taking = self._take_in_turns(self._loader.snapshot)
+        await (taking if self.follower is None else self.follower.apart(taking))
+
+    async def _take_in_turns(self, snapshot: Snapshot) -> None:
+        now = self._clock.now()
+        self._taken(snapshot, await self._loader.apply_in_turns(snapshot, now), now)
+
     def _take(self, snapshot: Snapshot) -> None:
         now = self._clock.now()
         self._taken(snapshot, self._loader.apply(snapshot, now, self.sources.triggers.unsettled), now)
 
     def _taken(self, snapshot: Snapshot, applied: Applied, now: Millis) -> None:
-        self.resolver.unusable = snapshot.unusable
+        self.resolver.why_unusable = snapshot.why_unusable
         heads = [function for function in applied.functions if not function.version]
         self.sources.triggers.follow_folder(self.tenant, heads, applied.scopes, applied.places, now)
 

@@ -74,11 +74,9 @@ class Accounts:
         rows = self._database.read("SELECT account, key_id, secret FROM ram_accounts ORDER BY created_at, account")
         return [Account(account=AccountId(row[0]), key_id=row[1], secret=row[2]) for row in rows]
 
-    def remove(self, account: str) -> bool:
-        """Forget an account and its key; return whether there was one."""
-        gone = self._database.write("DELETE FROM ram_accounts WHERE account = ?", (account,))
-        self._forget()
-        return gone.rowcount > 0
+    def has(self, account: str) -> bool:
+        """Whether there is such an account."""
+        return self._find(account) is not None
 
     def find(self, key_id: str) -> AccessKey | None:
         """Return the key of that id."""

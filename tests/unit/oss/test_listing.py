@@ -12,6 +12,7 @@ from emulator.oss.service import SCHEMA
 from emulator.oss.store import ObjectStore
 from emulator.storage.database import Database
 from emulator.storage.migration import migrate
+from tests.sqlite_steps import counted_steps
 
 NOW = Millis(1_700_000_000_000)
 
@@ -96,6 +97,79 @@ def test_a_page_reads_as_many_objects_as_are_on_it(store, monkeypatch, number, d
     assert len(found) == 5
     assert len(made) == most
     assert len(asked) <= 5
+
+
+def start_uploads(store, *places, bucket="box"):
+    plain = Attributes(headers={}, metadata={}, tags={})
+    for key, number in places:
+        store.put_upload(bucket, Upload(id=number, key=key, started_at=NOW, attributes=plain))
+
+
+def expected_uploads(places, prefix, delimiter, after, upload, limit):
+    """Return what a list of uploads has, the plain way."""
+    rows = []
+    for key, number in sorted(places):
+        if not key.startswith(prefix) or key < after or (key == after and (not upload or number <= upload)):
+            continue
+        head, mark, _ = key[len(prefix) :].partition(delimiter or "\0")
+        common = prefix + head + mark
+        if not mark:
+            rows.append((key, number))
+        elif common not in rows and common > after:
+            rows.append(common)
+    return rows[:limit]
+
+
+def test_a_list_of_uploads_has_what_a_look_at_each_would_find(store):
+    """Whatever prefix, delimiter, beginning and length; several uploads of a key come by their ids."""
+    chance = random.Random(33)
+
+    def word(longest):
+        return "".join(chance.choices("ab/é", k=chance.randint(0, longest)))
+
+    places = sorted({(word(4) or "a", f"{chance.randrange(1 << 32):08x}") for _ in range(150)})
+    put_bucket(store, "box")
+    put_bucket(store, "other")
+    start_uploads(store, *places)
+    start_uploads(store, ("a", "other"), bucket="other")
+
+    for _ in range(1500):
+        after, upload = chance.choice([("", ""), (word(4), ""), (word(3), "8"), chance.choice(places)])
+        asked = word(2), chance.choice(["", "/", "a"]), after, upload if after else "", chance.choice([1, 3, 1000])
+        found = store.upload_entries("box", *asked)
+        shown = [each if isinstance(each, str) else (each.key, each.id) for each in found]
+        assert shown == expected_uploads(places, *asked), asked
+
+
+@pytest.mark.parametrize("text", ["\udcff", "a\udcff"])
+def test_no_upload_is_listed_for_what_is_no_text(store, text):
+    """As for objects."""
+    put_bucket(store, "box")
+    start_uploads(store, ("a", "1"))
+
+    assert store.upload_entries("box", text, "", "", "", 9) == []
+    assert store.upload_entries("box", "", "", text, "", 9) == []
+    assert store.upload_entries("box", "", "", "a", text, 9) == []
+
+
+@pytest.mark.parametrize("after", ["", "d5/0015"])
+@pytest.mark.parametrize("delimiter", ["", "/"])
+def test_a_page_costs_no_more_beside_ten_times_as_many(store, delimiter, after):
+    """Of objects, of uploads; and so does a bucket that goes."""
+    spent = []
+    for number in (30, 300):
+        keys = [f"d{each % 10}/{each:04}" for each in range(number)]
+        put(store, *keys)
+        store._database.write("DELETE FROM oss_uploads")
+        start_uploads(store, *((key, f"u{each}") for each, key in enumerate(keys)))
+        put_bucket(store, "spare")
+        with counted_steps(store._database) as steps:
+            store.entries("box", "", delimiter, after, 3)
+            store.upload_entries("box", "", delimiter, after, "", 3)
+            store.remove_bucket("spare")
+        spent += steps
+
+    assert spent[1] <= spent[0] * 1.1, spent
 
 
 def test_buckets_are_those_of_an_account_in_a_region(store):

@@ -1,5 +1,7 @@
 """What is counted where, by the documented examples of metering."""
 
+import asyncio
+
 import pytest
 
 from emulator.gateway.traffic import Traffic
@@ -115,9 +117,9 @@ def test_names_that_clients_invent_do_not_grow_the_counters_without_end(monkeypa
     assert {each.resource: each.requests for each in traffic.carried()} == {"q0": 1, "q1": 1, "other": 3}
 
 
-def test_a_report_has_sums_and_rows_in_the_order_of_the_items():
+async def test_a_report_has_sums_and_rows_in_the_order_of_the_items():
     """Numbers without a fraction are whole."""
-    report = shown(
+    report = await shown(
         {("fnf.transitions", "a", "task"): 2.0, ("fc.calls", "s/f", "cpu"): 1, ("fnf.transitions", "b", "wait"): 0.5}
     )
 
@@ -151,3 +153,23 @@ def test_requests_to_topics_and_queues_are_told_apart(operation):
     """By the path, not by a letter of the name."""
     is_topic = operation.path.startswith("/topics")
     assert requests.of_messages(operation.name, "x", 1).resource == ("topics/x" if is_topic else "queues/x")
+
+
+async def test_a_long_report_is_made_in_turns():
+    """As many rows as there are counts, in order, with turns of the loop for others."""
+    totals = {("mns.requests.queue", f"queues/q{number:04}", "SendMessage"): 2.0 for number in reversed(range(2_500))}
+    turns = 0
+
+    async def others():
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(others())
+    report = await shown(totals)
+    beside.cancel()
+
+    assert turns == 4
+    assert report["items"] == {"mns.requests.queue": 5_000}
+    assert [row["resource"] for row in report["rows"]] == [f"queues/q{number:04}" for number in range(2_500)]

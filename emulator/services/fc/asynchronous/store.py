@@ -5,6 +5,7 @@ Lists return one item more than asked for when there are more.
 
 import json
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Any
 
 from emulator.kernel.clock import Millis
@@ -33,6 +34,16 @@ _ADD = f"INSERT INTO fc_async_calls ({_NEW}) VALUES ({', '.join('?' * 17)})"  # 
 _HTTP_FIELDS = ("method", "path", "request_uri", "base_path", "client_ip", "host", "headers")
 _OF_FUNCTION = "account = ? AND region = ? AND service = ? AND function = ?"
 _OF_LANE = f"{_OF_FUNCTION} AND qualifier = ?"
+_ACTIVE = (Status.RUNNING.value, Status.STOPPING.value)
+_UNDER_WAY = "ended_at IS NULL AND status IN (?, ?)"
+_LANES_FROM = (
+    "SELECT service, function, qualifier FROM {} AND account = ? AND region = ? AND service <> ''"
+    " AND (service, function, qualifier) >= (?, ?, ?) ORDER BY service, function, qualifier LIMIT {}"
+)
+_CONFIGURED_FOR_TASKS = _LANES_FROM.format(
+    "fc_async_configs INDEXED BY fc_async_configs_of_tasks WHERE json_extract(config, '$.task_mode')", "?"
+)
+_NEXT_WITH_TASKS = _LANES_FROM.format("fc_async_calls WHERE task_id <> ''", "1")
 
 
 def _settings_text(config: AsyncConfig) -> str:
@@ -79,12 +90,12 @@ class AsyncStore(RowStore):
         self, tenant: Tenant, service: str, function: str | None, start: tuple[str, str], limit: int
     ) -> list[StoredConfig]:
         """Return configurations by (function, qualifier) from *start* on, of one *function* or of all."""
-        where = "account = ? AND region = ? AND service = ? AND (function, qualifier) >= (?, ?)"
-        values: list[Any] = [*tenant, service, *start]
+        where, values = "account = ? AND region = ? AND service = ? AND (function, qualifier) >= (?, ?)", [*start]
         if function is not None:
-            where += " AND function = ?"
-            values.append(function)
-        return self._all(_CONFIGS, f"{where} ORDER BY function, qualifier LIMIT ?", (*values, limit + 1))
+            where, values = f"{_OF_FUNCTION} AND qualifier >= ?", [function, start[1]]
+        return self._all(
+            _CONFIGS, f"{where} ORDER BY function, qualifier LIMIT ?", (*tenant, service, *values, limit + 1)
+        )
 
     def put_config(self, config: StoredConfig) -> None:
         """Write a configuration, new or not."""
@@ -162,8 +173,7 @@ class AsyncStore(RowStore):
 
     def interrupted(self) -> list[AsyncCall]:
         """Return the calls that were running or being stopped when the emulator ended."""
-        where = "ended_at IS NULL AND status IN (?, ?)"
-        return self._all(_CALLS, where, (Status.RUNNING.value, Status.STOPPING.value))
+        return self._all(_CALLS, _UNDER_WAY, _ACTIVE)
 
     def open_numbers(self) -> dict[str, int]:
         """Return how many calls have not ended, by status."""
@@ -171,9 +181,11 @@ class AsyncStore(RowStore):
         return dict(self._database.read(sql).fetchall())
 
     def open_calls(self, tenant: Tenant, service: str, function: str) -> list[AsyncCall]:
-        """Return the calls of a function that have not ended."""
-        where = f"{_OF_FUNCTION} AND ended_at IS NULL ORDER BY seq"
-        return self._all(_CALLS, where, (*tenant, service, function))
+        """Return the calls of a function that have not ended, as they were accepted: waiting ones, and under way."""
+        of_function = (*tenant, service, function)
+        waiting = self._all(_CALLS, f"{_OF_FUNCTION} AND due_at IS NOT NULL", of_function)
+        under_way = self._all(_CALLS, f"{_UNDER_WAY} AND due_at IS NULL AND {_OF_FUNCTION}", (*_ACTIVE, *of_function))
+        return sorted([*waiting, *under_way], key=attrgetter("seq"))
 
     def delete_waiting(self, tenant: Tenant, service: str, function: str) -> None:
         """Remove the waiting calls of a function of which no record is kept."""
@@ -230,15 +242,20 @@ class AsyncStore(RowStore):
             values += [query.prefix, query.prefix + ABOVE_ALL_NAMES]
         return self._all(_CALLS, f"{where} ORDER BY seq {order} LIMIT ?", (*values, query.limit + 1))
 
-    def task_lanes(self, tenant: Tenant) -> list[tuple[str, str, str]]:
-        """Return (service, function, qualifier) of the 2.0 functions that are configured for tasks or have some."""
-        return self._database.read(
-            "SELECT service, function, qualifier FROM fc_async_configs WHERE account = ? AND region = ? "
-            "AND service <> '' AND json_extract(config, '$.task_mode') UNION "
-            "SELECT service, function, qualifier FROM fc_async_calls WHERE account = ? AND region = ? "
-            "AND service <> '' AND task_id <> '' ORDER BY 1, 2, 3",
-            (*tenant, *tenant),
-        ).fetchall()
+    def task_lanes(self, tenant: Tenant, start: str, limit: int) -> list[tuple[str, str, str]]:
+        """Return (service, function, qualifier) of the 2.0 functions that are configured for tasks or have some.
+
+        They come in this order, from ``service/function/qualifier`` *start* on, one too many.
+        """
+        first = f"{start}//".split("/")[:3]
+        found = set(self._database.read(_CONFIGURED_FOR_TASKS, (*tenant, *first, limit + 1)))
+        for _ in range(limit + 1):  # from one to the next, however many tasks each has
+            row = self._database.read(_NEXT_WITH_TASKS, (*tenant, *first)).fetchone()
+            if row is None:
+                break
+            found.add(row)
+            first = [*row[:2], f"{row[2]}\0"]
+        return sorted(found)[: limit + 1]
 
     def add_events(self, call: AsyncCall, at: Millis, changes: Iterable[tuple[Status, str]]) -> None:
         """Append (status, detail) to the events of a task."""

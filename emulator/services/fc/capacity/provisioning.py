@@ -78,6 +78,8 @@ class Provisioner:
         self._errors: dict[str, str] = {}
         self._busy: set[str] = set()
         self._targets: dict[tuple[str, int], tuple[int, Millis | None]] = {}
+        self._listed: list[Setting] = []
+        self._seen = -1
         self._is_full = False
         self._dirty = False
         self._open = False
@@ -153,10 +155,14 @@ class Provisioner:
     def _plan(self) -> None:
         wanted: dict[str, Share] = {}
         left, asked_in_all = limits.PROVISIONED_INSTANCES, 0
-        settings = self._settings.list(Kind.PROVISION, Kind.SCALING)
+        settings = self._ready_settings()
         for setting in settings:
+            number = self.target(setting)
+            if not number or not left:  # what it has had until now goes, below
+                asked_in_all += number
+                continue
             try:
-                shares = self._shares(setting, self.target(setting))
+                shares = self._shares(setting, number)
             except FcError as error:
                 _log.info("no instances are kept ready for %s: %s", function_path(*setting.place[1:]), error)
                 continue
@@ -180,6 +186,12 @@ class Provisioner:
         changes = [when for _, when in self._targets.values() if when is not None]
         if changes:
             self._timers.call_at(min(changes), _TIMER, self._plan)
+
+    def _ready_settings(self) -> list[Setting]:
+        """Return the configurations, which are read again when one has changed."""
+        if self._seen != self._settings.generation:
+            self._seen, self._listed = self._settings.generation, self._settings.ready()
+        return self._listed
 
     def _shares(self, setting: Setting, wanted: int) -> list[Share]:
         """Return how many instances of which version *setting* wants; an additional version gets its weight's part.

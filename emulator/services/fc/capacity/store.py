@@ -1,17 +1,19 @@
 """The table of what is configured about the instances of functions."""
 
-from collections.abc import Iterator
-
 from emulator.kernel.identity import Tenant
 from emulator.services.fc.capacity.model import Kind, Setting
 from emulator.services.fc.kinds import PLACE
-from emulator.services.fc.model import FunctionRef, Scope
+from emulator.services.fc.model import FunctionRef, Scope, Slice
 from emulator.storage.rows import CountingStore, Rows
 from emulator.wire.schema.kinds import ANYTHING, Held
 
 _ROWS = Rows(Setting, "fc_capacity", kind=Held(str, Kind), place=PLACE, config=ANYTHING)
 _KEY = "account = ? AND region = ? AND kind = ? AND service = ? AND function = ? AND qualifier = ?"
 _ORDER = "ORDER BY kind, account, region, service, function, qualifier"
+_PLACE = ("service", "function", "qualifier")
+_ANY_KIND = f"account = ? AND region = ? AND kind IN ({', '.join('?' * len(Kind))}) AND service = ?"
+_PATH = "'services/' || service || '.' || qualifier || '/functions/' || function"
+"""As `function_path` writes a place with service and qualifier, and as an index has it."""
 
 
 class CapacityStore(CountingStore):
@@ -25,27 +27,50 @@ class CapacityStore(CountingStore):
 
     def of_function(self, tenant: Tenant, service: str, function: str) -> list[Setting]:
         """Return everything configured for a function."""
-        where = (
-            f"account = ? AND region = ? AND kind IN ({', '.join('?' * len(Kind))}) AND service = ? AND function = ?"
-        )
-        return self._all(_ROWS, where, (*tenant, *Kind, service, function))
+        return self._all(_ROWS, f"{_ANY_KIND} AND function = ?", (*tenant, *Kind, service, function))
 
     def of_qualifier(self, tenant: Tenant, scope: Scope, qualifier: str) -> list[Setting]:
         """Return everything configured for an alias or version, of every function of a service."""
-        where = "account = ? AND region = ? AND service = ? AND ? IN ('', function) AND qualifier = ?"
-        return self._all(_ROWS, where, (*tenant, scope.service, scope.function, qualifier))
+        where = f"{_ANY_KIND} AND qualifier = ?" + (" AND function = ?" if scope.function else "")
+        names = (scope.function,) if scope.function else ()
+        return self._all(_ROWS, where, (*tenant, *Kind, scope.service, qualifier, *names))
 
-    def places(self, kind: Kind, tenant: Tenant) -> Iterator[FunctionRef]:
-        """Yield the places of a tenant that have a configuration of a kind."""
-        rows = self._database.read(
-            "SELECT service, function, qualifier FROM fc_capacity WHERE account = ? AND region = ? AND kind = ?",
-            (*tenant, kind),
-        )
-        return (FunctionRef(tenant, *row) for row in rows)
+    def page(
+        self,
+        kind: Kind,
+        tenant: Tenant,
+        start: str,
+        limit: int,
+        *,
+        service: str | None,
+        function: str = "",
+        qualifier: str = "",
+    ) -> list[Setting]:
+        """Return configurations of a kind by place, from ``service/function/qualifier`` *start* on, one too many.
 
-    def list(self, *kinds: Kind) -> list[Setting]:
-        """Return the configurations of *kinds* by kind, service, function and qualifier, of all tenants."""
-        return self._all(_ROWS, f"kind IN ({', '.join('?' * len(kinds))}) {_ORDER}", kinds)
+        They are those in a *service*, in any one for None, or outside all when it is empty; an empty *function* or
+        *qualifier* is any.
+        """
+        fixed = {} if service is None else {"service": service} | ({"function": function} if function else {})
+        first = dict(zip(_PLACE, f"{start}//".split("/"), strict=False))  # the fixed ones come first in the key
+        rest = {column: value for column, value in first.items() if column not in fixed}
+        where = " AND ".join(f"{column} = ?" for column in ("account", "region", "kind", *fixed))
+        where += f" AND ({', '.join(rest)}) >= ({', '.join('?' * len(rest))})"
+        where += " AND service > ''" if service is None else ""
+        values = [*tenant, kind.value, *fixed.values(), *rest.values()]
+        if qualifier:
+            where += " AND qualifier = ?"
+            values.append(qualifier)
+        return self._all(_ROWS, f"{where} ORDER BY {', '.join(_PLACE)} LIMIT ?", (*values, limit + 1))
+
+    def on_demand(self, tenant: Tenant, part: Slice) -> list[Setting]:
+        """Return some limits of instances by the text of their places, `function_path`."""
+        where = f"account = ? AND region = ? AND kind = 'on-demand' AND {_PATH} >= ? AND {_PATH} < ?"
+        return self._all(_ROWS, f"{where} ORDER BY {_PATH} LIMIT ?", (*tenant, *part.bounds))
+
+    def ready(self) -> list[Setting]:
+        """Return the configurations that keep instances ready, by kind and place, of all tenants."""
+        return self._all(_ROWS, f"kind IN ('provision', 'scaling') {_ORDER}")
 
     def put(self, setting: Setting) -> None:
         """Write a configuration, new or not."""

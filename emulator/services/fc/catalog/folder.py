@@ -18,6 +18,8 @@ plain value, so "has anything changed?" is a comparison.
 
 import os
 from collections.abc import Iterator, Mapping
+from itertools import chain, compress
+from operator import attrgetter, is_not
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -137,16 +139,24 @@ class Snapshot:
         """The functions of all parts."""
         return tuple(function for part in self.parts.values() for function in part.functions)
 
-    @property
-    def unusable(self) -> Mapping[tuple[str, str], str]:
-        """Why folders cannot be used, by service and function."""
-        return {key: reason for part in self.parts.values() for key, reason in part.unusable.items()}
+    def why_unusable(self, service: str, function: str) -> str | None:
+        """Return why the folder of a function cannot be used, None for one that can, or is not there."""
+        part = self.parts.get(self.path_of(scope_of(service, function)))
+        return None if part is None else part.unusable.get((service, function))
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What is wrong with the files, each with its place."""
-        warnings = (warning for part in self.parts.values() for warning in part.warnings)
+        warnings = chain.from_iterable(map(attrgetter("warnings"), self.parts.values()))
         return tuple(dict.fromkeys((*self.left_out, *warnings)))
+
+
+def differing(before: Mapping[str, Part], now: Mapping[str, Part]) -> list[str]:
+    """Return the paths of parts that have gone, then of those that are not the same objects; the others cost little."""
+    if list(before) == list(now):
+        return list(compress(now, map(is_not, before.values(), now.values())))
+    gone = (path for path in before if path not in now)
+    return [*gone, *(path for path, part in now.items() if before.get(path) is not part)]
 
 
 class _Known(NamedTuple):
@@ -193,8 +203,9 @@ class FolderReader:
         edited = edits.folders(self.root)
         parts = self._read_all() if edited is None or not edited <= self._parts.keys() else self._read_some(edited)
         self._watches.end()
-        for path, before in self._parts.items():
-            if (now := parts.get(path)) is not before:
+        for path in differing(self._parts, parts):
+            if (before := self._parts.get(path)) is not None:
+                now = parts.get(path)
                 left = {function.folder for function in now.functions} if now is not None else frozenset()
                 for function in before.functions:
                     if function.folder not in left:
@@ -212,8 +223,7 @@ class FolderReader:
 
     def _read_some(self, edited: set[str]) -> dict[str, Part]:
         """Read folders that are there already; nothing has come beside them, and nothing has gone."""
-        for path in self._parts.keys() - edited:
-            self._watches.keep(path)
+        self._watches.keep_all_but(edited)
         return self._parts | {path: self._part(os.path.basename(path), path) for path in edited}  # noqa: PTH119 - a text
 
     def _part(self, name: str, path: str) -> Part:

@@ -7,7 +7,7 @@ look at the files of its function, and all the files are looked at now and then,
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -69,6 +69,15 @@ class Follower:
         if self._watches is not None:
             self._watches.close()
             self._watches = None
+
+    async def apart(self, work: Awaitable[None]) -> None:
+        """Wait for *work* on what is followed; no edit is taken meanwhile, and who catches up waits for it too."""
+        self._looks += 1
+        try:
+            async with self._turn:
+                await work
+        finally:
+            self._looks -= 1
 
     @property
     def announced(self) -> bool:

@@ -96,10 +96,10 @@ class LayerStore(RowStore):
         """Return the newest version of some layers by name: the caller's, or the public ones of every account."""
         whose = "public AND region = ?" if public else _OWN
         sql = (
-            f"SELECT account, region, {_VERSIONS.text} FROM {_FROM} WHERE {whose} "  # noqa: S608 - constants
-            "AND NOT deleted AND version = (SELECT max(o.version) FROM fc_layer_versions o "
-            "WHERE o.account = v.account AND o.region = v.region AND o.name = v.name AND NOT o.deleted) "
-            f"AND {SLICED}"
+            f"SELECT account, region, {_VERSIONS.text} FROM fc_layers l CROSS JOIN fc_layer_versions v "  # noqa: S608 - constants
+            f"USING (account, region, name) WHERE {whose} AND version = (SELECT o.version FROM fc_layer_versions o "
+            "WHERE o.account = l.account AND o.region = l.region AND o.name = l.name AND NOT o.deleted "
+            f"ORDER BY o.version DESC LIMIT 1) AND {SLICED}"
         )
         owner = (tenant.region,) if public else tenant
         rows = self._database.read(sql, (*owner, *part.bounds))
@@ -143,7 +143,7 @@ class LayerStore(RowStore):
 
     def is_used(self, arn: str) -> bool:
         """Whether some function or published version names the layer version in its configuration."""
-        sql = "SELECT 1 FROM fc_functions WHERE instr(config, ?) LIMIT 1"
+        sql = "SELECT 1 FROM fc_functions WHERE instr(config, ':layers/') AND instr(config, ?) LIMIT 1"
         return self._database.read(sql, (json.dumps(arn),)).fetchone() is not None
 
     def clear(self) -> None:

@@ -13,7 +13,7 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
-from emulator.services.fc.catalog.folder import FileAlias, FileFunction, FileService, Part, Snapshot
+from emulator.services.fc.catalog.folder import FileAlias, FileFunction, FileService, Part, Snapshot, differing
 from emulator.services.fc.catalog.store import CatalogStore, Loaded
 from emulator.services.fc.model import (
     LATEST,
@@ -144,9 +144,8 @@ class Loader:
 
 def _different(before: Mapping[str, Part], now: Mapping[str, Part], again: Iterable[str]) -> list[str]:
     """Return the paths of what differs, in the order of *before* and *now*, and those of *again*."""
-    gone = [path for path in before if path not in now]
-    new = [path for path, part in now.items() if (known := before.get(path)) is not part and known != part]
-    return list(dict.fromkeys((*gone, *new, *again)))
+    different = (path for path in differing(before, now) if before.get(path) != now.get(path))
+    return list(dict.fromkeys((*different, *again)))
 
 
 class _Step:

@@ -204,8 +204,8 @@ class Resolver:
         self._layers = layers
         self._targets: dict[tuple[Tenant, str, str, int], Target] = {}
         self._seen = -1
-        self.unusable: Mapping[tuple[str, str], str] = {}
-        """(service, function) of folders that cannot be functions -> why."""
+        self.why_unusable: Callable[[str, str], str | None] = lambda service, function: None
+        """Returns why a folder cannot be a function, by service and function."""
 
     def number(
         self,
@@ -292,7 +292,7 @@ class Resolver:
             self._store.existing_service(tenant, service)
         if number and (service or self._store.function(tenant, "", name) is not None):
             self.version(tenant, scope_of(service, name), number)
-        if (reason := self.unusable.get((service, name))) is not None:
+        if (reason := self.why_unusable(service, name)) is not None:
             raise InvalidArgument(reason)
         raise function_not_found(name, service=service)
 

@@ -1,8 +1,9 @@
 """The tables of services, functions, versions, aliases and tags. Each operation is one probe or a short range."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -11,7 +12,6 @@ from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.kinds import SCOPE
 from emulator.services.fc.model import (
-    ABOVE_ALL_NAMES,
     EVERY,
     SLICED,
     Alias,
@@ -26,6 +26,7 @@ from emulator.services.fc.model import (
     Version,
     config_json,
     parse_values,
+    scope_of,
 )
 from emulator.storage.migration import Schema
 from emulator.storage.rows import COLUMNS, CountingStore, Rows, T
@@ -96,6 +97,14 @@ _MINE = "account = ? AND region = ?"
 _IN_SERVICE = f"{_MINE} AND service = ? AND version = ?"
 _ATTACHED = "account = ? AND region = ? AND kind = ? AND service = ? AND function = ? AND qualifier = ?"
 _IN_SCOPE = f"{_MINE} AND scope_service = ? AND scope_function = ?"
+_NUMBERS = f"SELECT 0 UNION ALL SELECT number FROM fc_versions WHERE {_IN_SCOPE}"  # noqa: S608 - constants
+_OF_FUNCTION = f"{_MINE} AND service = ? AND name = ? AND version IN ({_NUMBERS})"
+"""All versions of a function: its versions say which there are."""
+_NAMING = {
+    "fc_aliases_by_version": "version_id = ?5",
+    "fc_aliases_by_weights": """weights BETWEEN '{"' || ?5 || '":' AND '{"' || ?5 || '";'""",
+}
+"""By index how an alias names a version, ``?5``: weights are of one version at most, with which their text begins."""
 
 
 AttachmentKind = Literal["vpc", "event-source"]
@@ -199,9 +208,12 @@ class CatalogStore(CountingStore):
         return self._named(_ALIASES, _IN_SCOPE, _scoped(tenant, scope), part)
 
     def aliases_naming(self, tenant: Tenant, scope: Scope, version: int) -> list[Alias]:
-        """Return the aliases that lead to a version or have it among their weights, and perhaps others."""
-        where = f"{_IN_SCOPE} AND (version_id = ? OR instr(weights, ?)) ORDER BY name"
-        return self._all(_ALIASES, where, (*_scoped(tenant, scope), str(version), f'"{version}"'))
+        """Return the aliases that lead to a version, then those that have it among their weights."""
+        values, found = (*_scoped(tenant, scope), str(version)), []
+        for index, named in _NAMING.items():
+            sql = f"{_ALIASES.select} INDEXED BY {index} WHERE {_IN_SCOPE} AND {named} ORDER BY name"
+            found += [_ALIASES.item(row) for row in self._database.read(sql, values)]
+        return found
 
     def put_alias(self, tenant: Tenant, alias: Alias) -> None:
         """Write an alias, new or not."""
@@ -251,16 +263,21 @@ class CatalogStore(CountingStore):
 
         A tag of the slice with an empty value stands for any value.
         """
+        first, end, limit = part.bounds
         where = "account = ? AND region = ? AND resource >= ? AND resource < ?"
-        values = [*tenant, max(kind, kind + part.start), kind + ABOVE_ALL_NAMES]
-        for tag in part.tags.items():
+        values = [*tenant, kind + first, kind + end]
+        tags = sorted(part.tags.items(), key=itemgetter(1), reverse=True)
+        if tags and tags[0][1]:  # by an index
+            where += " AND key = ? AND value = ?"
+            values += tags.pop(0)
+        for tag in tags:
             where += (
                 " AND EXISTS (SELECT 1 FROM fc_tags o WHERE o.account = t.account AND o.region = t.region"
                 " AND o.resource = t.resource AND o.key = ? AND ? IN ('', o.value))"
             )
             values += tag
         sql = f"SELECT DISTINCT resource FROM fc_tags t WHERE {where} ORDER BY resource LIMIT ?"  # noqa: S608 - constants
-        return [resource for (resource,) in self._database.read(sql, (*values, part.limit + 1))]
+        return [resource for (resource,) in self._database.read(sql, (*values, limit))]
 
     def attach(self, owner: FunctionRef, kind: AttachmentKind, name: str, now: Millis) -> None:
         """Write an attachment of a service (then without a function) or a function, unless it is there."""
@@ -285,7 +302,9 @@ class CatalogStore(CountingStore):
             if each is not None:
                 names = each.service, each.function
                 of_service += " AND name = ? AND ? = ''"
-                of_functions += " AND service = ? AND ? IN ('', name)"
+                of_functions = (
+                    f"{_OF_FUNCTION} AND folder <> ''" if each.function else f"{of_functions} AND service = ?"
+                )
                 in_scope += " AND scope_service = ? AND scope_function = ?"
             values = (*tenant, *names)
             yield Loaded(
@@ -293,7 +312,8 @@ class CatalogStore(CountingStore):
                 versions=self._all(_VERSIONS, in_scope, values),
                 aliases=self._all(_ALIASES, in_scope, values),
             )
-            rows = self._database.read(f"{_FUNCTIONS.select} WHERE {of_functions}", values)
+            functions = (*values, *values) if each is not None and each.function else (*tenant, *names[:1])
+            rows = self._database.read(f"{_FUNCTIONS.select} WHERE {of_functions}", functions)
             while some := rows.fetchmany(_AT_ONCE):
                 yield Loaded(functions=[_FUNCTIONS.item(row) for row in some])
 
@@ -309,8 +329,9 @@ class CatalogStore(CountingStore):
 
     def versions_of(self, tenant: Tenant, service: str, name: str) -> list[int]:
         """Return the versions a function is there in; 0 is its newest code."""
-        sql = f"SELECT version FROM fc_functions WHERE {_MINE} AND service = ? AND name = ?"  # noqa: S608 - constants
-        return [version for (version,) in self._database.read(sql, (*tenant, service, name))]
+        values = (*tenant, service, name, *_scoped(tenant, scope_of(service, name)))
+        sql = f"SELECT version FROM fc_functions WHERE {_OF_FUNCTION}"  # noqa: S608 - constants
+        return [version for (version,) in self._database.read(sql, values)]
 
     def heads(self, tenant: Tenant) -> list[tuple[str, str]]:
         """Return (service, name) of every function of a tenant."""
@@ -356,14 +377,11 @@ class CatalogStore(CountingStore):
 
     def _named(self, rows: Rows[T], where: str, values: tuple[Any, ...], part: Slice, kind: str = "") -> list[T]:
         """Read a list by name; *values* begin with the tenant, *kind* is the resource prefix of its tags."""
-        tenant = values[:2]
-        for key, value in part.tags.items():
-            where += (
-                " AND EXISTS (SELECT 1 FROM fc_tags WHERE account = ? AND region = ? AND resource = ? || name "
-                "AND key = ? AND ? IN ('', value))"
-            )
-            values += (*tenant, kind, key, value)
-        return self._all(rows, f"{where} AND {SLICED}", (*values, *part.bounds))
+        if not part.tags:
+            return self._all(rows, f"{where} AND {SLICED}", (*values, *part.bounds))
+        names = [resource.removeprefix(kind) for resource in self.tagged(Tenant(*values[:2]), kind, part)]
+        where += " AND name IN (SELECT value FROM json_each(?)) ORDER BY name"
+        return self._all(rows, where, (*values, json.dumps(names)))
 
 
 def _at(owner: FunctionRef, kind: AttachmentKind) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ announced. Where it does not, a call names the function it is for.
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
@@ -145,6 +145,9 @@ class Unwatched:
     def keep(self, part: str) -> None:
         """Do nothing."""
 
+    def keep_all_but(self, edited: Set[str]) -> None:
+        """Do nothing."""
+
     def part(self, part: str) -> bool:
         """Return True: the folder is taken for unchanged."""
         return True
@@ -186,12 +189,18 @@ class Watches(Unwatched):
         self._names: dict[int, set[str]] = {}
         self._seen: set[str] = set()
         self._kept: set[str] = set()
+        self._edited: Set[str] | None = None
+        """Parts outside of which nothing may have gone."""
+        self._tops: dict[str, set[str]] = {}
+        """Parts by the folder directly below the functions folder that they are in."""
+        self._left: set[int] = set()
+        """What parts have left."""
         self._below = len(str(root.absolute())) + 1
         """Where in a part's path the name of the folder directly below the functions folder begins."""
 
     def begin(self, root: Path) -> None:
         """Watch the functions folder and what leads to it: it may come, go, or become another one."""
-        self._seen, self._kept = {""}, set()
+        self._seen, self._kept, self._edited = {""}, set(), None
         self.renew("")
         self._names.clear()
         for folder, name in _way_to(root):
@@ -206,6 +215,10 @@ class Watches(Unwatched):
         """Go on watching a part that is not read anew, and the parts below it."""
         self._kept.add(part)
 
+    def keep_all_but(self, edited: Set[str]) -> None:
+        """Go on watching every part that is not among *edited* or below it."""
+        self._edited = edited
+
     def part(self, part: str) -> bool:
         """Watch the folder of a part; False when it is another folder than last time, or new."""
         before = self._places.get(part)
@@ -219,6 +232,7 @@ class Watches(Unwatched):
         """Drop the folders that a part has had, for those it has now."""
         for watch in self._folders.pop(part, ()):
             self._parts.get(watch, set()).discard(part)
+            self._left.add(watch)
 
     def folder(self, folder: str, part: str) -> None:
         """Watch a folder on behalf of a part."""
@@ -235,14 +249,20 @@ class Watches(Unwatched):
 
     def end(self) -> None:
         """Drop what the look did not come across."""
-        for part in self._folders.keys() - self._seen - self._kept:
-            if part[: part.find(os.sep, self._below)] in self._kept:
+        for top in list(self._tops) if self._edited is None else self._edited:
+            if top in self._kept:
                 continue
-            self.renew(part)
-            self._places.pop(part, None)
-        for watch in [watch for watch, parts in self._parts.items() if not parts]:
-            del self._parts[watch]
-            self._notifications.forget(watch)
+            for part in self._tops.get(top, set()) - self._seen:
+                self.renew(part)
+                self._places.pop(part, None)
+                self._tops[top].discard(part)
+            if not self._tops.get(top, True):
+                del self._tops[top]
+        for watch in self._left:
+            if not self._parts.get(watch, True):
+                del self._parts[watch]
+                self._notifications.forget(watch)
+        self._left.clear()
 
     def take(self) -> Edits | None:
         """Return what has been announced since the last time, None when it concerns nothing here."""
@@ -277,6 +297,8 @@ class Watches(Unwatched):
             return None  # gone since it was listed, or closed to us: then it cannot be read either
         self._parts.setdefault(watch, set()).add(part)
         self._folders.setdefault(part, set()).add(watch)
+        top = part if (end := part.find(os.sep, self._below)) < 0 else part[:end]
+        self._tops.setdefault(top, set()).add(part)
         return watch
 
 

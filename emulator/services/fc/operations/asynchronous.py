@@ -277,11 +277,9 @@ def list_task_functions(fc: FunctionCompute, call: OperationRequest) -> Response
     Raises: InvalidArgument. Source: alibabacloud_fc_open20210406.
     """
     marker, limit = codec.page_marker(call), codec.page_size(call)
-    lanes = [row for row in fc.async_store.task_lanes(call.tenant) if "/".join(row) >= marker]
+    lanes = fc.async_store.task_lanes(call.tenant, marker, limit)
     names = ("serviceName", "functionName", "qualifier")
-    return codec.list_answer(
-        "data", lanes[: limit + 1], limit, lambda lane: dict(zip(names, lane, strict=True)), "/".join
-    )
+    return codec.list_answer("data", lanes, limit, lambda lane: dict(zip(names, lane, strict=True)), "/".join)
 
 
 def _generation(call: OperationRequest) -> Generation:

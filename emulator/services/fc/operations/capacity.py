@@ -6,7 +6,7 @@ ready, and 3.0 has a second form of that (scaling configuration).
 Source: API reference and models of the three versions; aliyun-fc2 client.py.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, assert_never
 
 from emulator.http.message import Response
@@ -214,37 +214,11 @@ def list_on_demand_configs(fc: FunctionCompute, call: OperationRequest) -> Respo
 
     Raises: InvalidArgument. Source: API reference, ListOnDemandConfigs; fc-python-sdk test/on_demand_config_test.py.
     """
-    prefix = codec.query(call, "prefix")
+    part = codec.slice_of(call)
+    page = cut(fc.capacity.on_demand(call.tenant, part), part.limit, lambda setting: function_path(*setting.place[1:]))
+    rows = [_render(fc, setting) for setting in page.items]
     # null when there is none. Source: fc-python-sdk test/on_demand_config_test.py
-    return _list(
-        fc,
-        call,
-        Kind.ON_DEMAND,
-        "configs",
-        lambda place: function_path(*place[1:]).startswith(prefix),
-        key=lambda place: function_path(*place[1:]),
-        start=codec.query(call, "startKey"),
-        null_when_empty=True,
-    )
-
-
-def _list(
-    fc: FunctionCompute,
-    call: OperationRequest,
-    kind: Kind,
-    name: str,
-    wanted: Callable[[FunctionRef], bool],
-    *,
-    key: Callable[[FunctionRef], str] = lambda place: "/".join(place[1:]),
-    start: str = "",
-    null_when_empty: bool = False,
-) -> Response:
-    """Return the configurations of places that are *wanted* under *name*, by *key*, from the token or *start* on."""
-    start, limit = max(codec.page_marker(call), start), codec.page_size(call)
-    places = sorted(filter(wanted, fc.capacity.places(kind, call.tenant)), key=key)
-    page = cut([place for place in places if key(place) >= start][: limit + 1], limit, key)
-    rows = [_render(fc, setting) for place in page.items if (setting := fc.capacity.get(kind, place)) is not None]
-    return codec.page_answer(name, None if null_when_empty and not rows else rows, page.next_marker)
+    return codec.page_answer("configs", rows or None, page.next_marker)
 
 
 @operation("ListProvisionConfigs", "GET /provision-configs", api=WITH_SERVICES)
@@ -256,17 +230,7 @@ def list_provision_configs_of_services(fc: FunctionCompute, call: OperationReque
     service, qualifier = codec.query(call, "serviceName"), codec.query(call, "qualifier")
     if qualifier and not service:
         raise InvalidArgument("serviceName is required when qualifier is given")
-    return _list(
-        fc,
-        call,
-        Kind.PROVISION,
-        "provisionConfigs",
-        lambda place: (
-            place.service != ""
-            and (service or place.service) == place.service
-            and (qualifier or place.qualifier) == place.qualifier
-        ),
-    )
+    return _list(fc, call, Kind.PROVISION, "provisionConfigs", service=service or None, qualifier=qualifier)
 
 
 @operation("ListConcurrencyConfigs", "GET /concurrency-configs", api=V2023)
@@ -277,14 +241,27 @@ def list_configs(fc: FunctionCompute, call: OperationRequest) -> Response:
 
     Raises: InvalidArgument. Source: alibabacloud_fc20230330.
     """
-    function = codec.query(call, "functionName")
     kind, name = _LISTS[call.http.path.rstrip("/").rpartition("/")[2]]
-    return _list(
-        fc,
-        call,
-        kind,
-        name,
-        lambda place: not place.service and (function or place.function) == place.function,
+    return _list(fc, call, kind, name, service="", function=codec.query(call, "functionName"))
+
+
+def _list(
+    fc: FunctionCompute,
+    call: OperationRequest,
+    kind: Kind,
+    name: str,
+    *,
+    service: str | None,
+    function: str = "",
+    qualifier: str = "",
+) -> Response:
+    """Return a page of configurations under *name*; the others as in `CapacityStore.page`."""
+    start, limit = codec.page_marker(call), codec.page_size(call)
+    found = fc.capacity.page(
+        kind, call.tenant, start, limit, service=service, function=function, qualifier=qualifier
+    )  # fmt: skip
+    return codec.list_answer(
+        name, found, limit, lambda setting: _render(fc, setting), lambda setting: "/".join(setting.place[1:])
     )
 
 

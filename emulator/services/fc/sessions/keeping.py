@@ -12,6 +12,7 @@ from typing import Any
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import replace
+from emulator.kernel.tasks import in_turns
 from emulator.kernel.timers import AT_ONCE
 from emulator.services.fc.catalog.affinity import SESSION_EXCLUSIVE, SSE, affinity_of
 from emulator.services.fc.catalog.resolving import FunctionKeys, Resolver, Target
@@ -52,11 +53,16 @@ class Sessions:
         self._open = False
         platform.timers.on_step_back(self._clock_set_back)
 
-    def start(self) -> None:
-        """Resume what an earlier run left unfinished: what was running is idle now, streams have ended."""
+    async def start(self) -> None:
+        """Resume what an earlier run left unfinished: what was running is idle now, streams have ended.
+
+        What has changed since this began, as it takes several turns of the loop, is left alone.
+        """
         self._open = True
-        for session in self.store.under_way():
-            if session.kind == SSE and session.seq is not None:
+        async for session in in_turns(self.store.under_way()):
+            if session.seq is None or session.seq in self._running or self.store.get(session.seq) != session:
+                continue
+            if session.kind == SSE:
                 self.store.delete(session.seq)
             else:
                 self.store.put(resting(session, session.used_at))

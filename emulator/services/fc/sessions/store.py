@@ -15,6 +15,11 @@ from emulator.wire.schema.kinds import ANYTHING, FLAG, Held
 _ROWS = Rows(Session, "fc_sessions", lane=PLACE, status=Held(str, Status), reuse_disabled=FLAG, settings=ANYTHING)
 _FUNCTION = "account = ? AND region = ? AND service = ? AND function = ?"
 _LANE = f"{_FUNCTION} AND qualifier = ?"
+_FIXED = {"seq", "session_id", *PLACE.columns}
+_PUT = f"{_ROWS.put.replace(' OR REPLACE', '')} ON CONFLICT (seq) DO UPDATE SET " + ", ".join(
+    f"{name} = excluded.{name}" for name in _ROWS.names if name not in _FIXED
+)
+"""Each call of a session writes it: the indexes of what never changes are left alone."""
 _LIVE = "status IN ('Active', 'Paused')"
 _WORKING = f"(status = 'Active' AND due_at = created_at + ttl_s * {SECOND})"
 """As `model.working` leaves a session, or one without an idle time-out."""
@@ -35,7 +40,7 @@ class SessionStore(RowStore):
             (highest,) = self._database.read("SELECT max(seq) FROM fc_sessions").fetchone()
             self._newest = max(self._newest, highest or 0) + 1
             session = replace(session, seq=self._newest)
-        self._write(_ROWS.put, _ROWS.values(session))
+        self._write(_PUT, _ROWS.values(session))
         return session
 
     def get(self, seq: int) -> Session | None:
@@ -65,7 +70,7 @@ class SessionStore(RowStore):
         where, values = _FUNCTION, [*PLACE.write(function)[:4]]
         bounds: tuple[tuple[str, Any], ...] = (
             ("seq < ?", before),
-            ("qualifier = ?", function.qualifier or None),
+            ("qualifier = ?" if session_id else "+qualifier = ?", function.qualifier or None),  # in order of seq then
             ("session_id = ?", session_id or None),
             ("status = ?", status.value if status else None),
         )
@@ -80,7 +85,7 @@ class SessionStore(RowStore):
 
     def latest(self, tenant: Tenant, service: str, function: str, limit: int) -> list[Session]:
         """Return sessions of a function, or of every one when that is empty, the newest first."""
-        where, values = "account = ? AND region = ?", [*tenant]
+        where, values = "+account = ? AND +region = ?", [*tenant]  # by number, however many there are
         if function:
             where, values = _FUNCTION, [*tenant, service, function]
         return self._all(_ROWS, f"{where} ORDER BY seq DESC LIMIT ?", (*values, limit))

@@ -97,7 +97,7 @@ class Wanted(NamedTuple):
 EVERY = Wanted()
 
 _TAGGED = (
-    " AND EXISTS (SELECT 1 FROM json_each(tags)"
+    " AND tags <> '[]' AND EXISTS (SELECT 1 FROM json_each(tags)"
     " WHERE json_extract(value, '$[0]') = ? AND json_extract(value, '$[1]') = ?)"
 )
 

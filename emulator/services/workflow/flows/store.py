@@ -218,11 +218,15 @@ class FlowStore:
 
     def alias_of(self, flow: FlowId, number: int) -> str | None:
         """Return the name of an alias that leads to version *number*."""
-        row = self._database.read(
-            "SELECT name FROM workflow_aliases WHERE flow = ? AND ? IN (version, other_version) ORDER BY name LIMIT 1",
-            (flow, number),
-        ).fetchone()
-        return None if row is None else str(row[0])
+        for column in ("version", "other_version"):
+            row = self._database.read(
+                f"SELECT name FROM workflow_aliases INDEXED BY workflow_aliases_by_{column}"  # noqa: S608 - constants
+                f" WHERE flow = ? AND {column} = ? ORDER BY name LIMIT 1",
+                (flow, number),
+            ).fetchone()
+            if row is not None:
+                return str(row[0])
+        return None
 
     def remove_alias(self, flow: FlowId, name: str) -> None:
         """Remove an alias."""

@@ -221,7 +221,7 @@ def test_folder_with_an_impossible_name_is_left_out_with_a_reason(tmp_path: Path
     snapshot = FolderReader(tmp_path).read()
 
     assert snapshot.functions == ()
-    assert "must have 1 to 128 letters" in snapshot.unusable[key]
+    assert "must have 1 to 128 letters" in snapshot.why_unusable(*key)
     assert len(snapshot.warnings) == 1
 
 

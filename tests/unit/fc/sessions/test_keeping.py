@@ -131,7 +131,7 @@ async def test_a_live_session_holds_a_seat_in_memory_and_its_row_the_rest(kept):
     finally:
         tracemalloc.stop()
     sessions.close()
-    sessions.start()
+    await sessions.start()
 
     assert each < 500, f"{each:.0f} bytes for each session"
     assert sessions.store.numbers()["Active"] == 1010
@@ -149,7 +149,7 @@ async def test_restart_takes_running_calls_for_ended(kept):
     )  # fmt: skip
 
     sessions.close()
-    sessions.start()
+    await sessions.start()
 
     assert sessions.store.get(stream.seq) is None
     await kept.after(60_000)

@@ -1,0 +1,39 @@
+"""The page of messages, without a server."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from emulator.console.pages import lives
+from emulator.kernel.paging import Page
+
+
+@pytest.mark.parametrize(
+    ("off", "shown", "read"),
+    [(lambda number: True, 30, 100), (lambda number: number % 10 == 0, 30, 300), (lambda number: False, 0, 1_000)],
+    ids=["all", "some", "none"],
+)
+def test_schedules_are_read_until_enough_are_switched_off(monkeypatch, off, shown, read):
+    """A page at a time, and no more than a thousand."""
+    asked = []
+
+    def every(tenant, limit, marker):
+        start = int(marker or 0)
+        asked.append(limit)
+        some = [
+            ("flow", SimpleNamespace(name=f"s{number}", settings=SimpleNamespace(enabled=not off(number))), None)
+            for number in range(start, start + limit)
+        ]
+        return Page(some, str(start + limit))
+
+    workflow = SimpleNamespace(schedules=SimpleNamespace(all=every))
+    view = SimpleNamespace(
+        tenant=None, workflow=workflow, call=lambda act, *values: act(*values),
+        function_admin=SimpleNamespace(idle_triggers=lambda most: []),
+    )  # fmt: skip
+    monkeypatch.setattr(lives, "view", lambda: view)
+
+    rows = lives._switched_off()
+
+    assert len(rows) == shown
+    assert sum(asked) == read
