@@ -230,7 +230,7 @@ async def test_cancelled_deployment_leaves_nothing(project):
 
 async def test_cancelled_exploration_puts_the_state_back(project):
     """What was there before is there, nothing of its own; time goes on, and so does the server."""
-    folder, env = project
+    folder, _env = project
     code = folder / "functions" / "shop" / "nap" / "index.py"
     code.parent.mkdir(parents=True)
     code.write_text(NAP_CODE, encoding="utf-8")
