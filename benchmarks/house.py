@@ -20,7 +20,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
-from benchmarks.kinds import incomplete, tree_of
+from benchmarks.kinds import incomplete, nodes_of
 from benchmarks.server import Connection, Signer
 from emulator.app import Emulator
 from emulator.config import Config
@@ -71,7 +71,7 @@ def import_graph(known: dict[str, Path]) -> dict[str, set[str]]:
     graph = {}
     for name, path in known.items():
         imported: set[str] = set()
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             if isinstance(node, ast.Import):
                 imported |= {each.name for each in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module:
@@ -132,7 +132,7 @@ def vocabularies(known: dict[str, Path]) -> dict[str, list[str]]:
     """
     found: dict[str, list[str]] = {}
     for name, path in known.items():
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             own = name.startswith(VOCABULARY)
             reads = _READS | {"Kind"} if own else _READS  # others have kinds of their own, of resources for example
             if isinstance(node, ast.ClassDef) and (_describes(node, reads) or _reads_members(node)):

@@ -1,8 +1,9 @@
 """The command ``localyun`` in processes forked from one that has loaded it: a test does not pay for loading it again.
 
 Each is a process of its own, as from a shell: it gets arguments, environment, working directory and standard streams,
-runs `emulator.cli.main.main` and ends as Python ends. What decides how Python itself starts (its own variables, the
-locale) is not obeyed; where that matters, or where the system cannot do this, the program is started the ordinary way.
+runs `emulator.cli.main.main` and ends as Python ends, but for the freeing of memory. What decides how Python itself
+starts (its own variables, the locale) is not obeyed; where that matters, or where the system cannot do this, the
+program is started the ordinary way.
 """
 
 import array
@@ -19,6 +20,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from pathlib import Path
@@ -260,12 +262,33 @@ def _become(request, streams):
     return request["words"]
 
 
+def _end(code):
+    """End as Python does: threads, what was registered for the end, what is still to be written.
+
+    The memory is left to the system. Freeing it object by object writes to pages shared with the parent, and copying
+    these takes several times as long as all that a short command does.
+    """
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        sys.exit(code)  # Python says what it says to that
+    if code is None or isinstance(code, int):
+        os._exit((code or 0) & 0xFF)
+    sys.exit(code)
+
+
 if __name__ == "__main__":
     sys.argv[1:] = serve(int(sys.argv[1]))
     from emulator.cli.main import main
 
     try:
-        sys.exit(main())
+        code = main()
+    except SystemExit as ended:
+        code = ended.code
     except Exception:
         traceback.print_exc()
-        sys.exit(1)
+        code = 1
+    _end(code)

@@ -30,3 +30,23 @@ def outcomes(printed: str) -> dict[str, int]:
     counted = re.findall(r"(\d+) (failed|passed|skipped|deselected|xfailed|xpassed|errors?)\b", closing)
     assert counted, printed
     return {name: int(number) for number, name in counted}
+
+
+SUMMARY = "-rfEpxX"
+"""The option of pytest that has every test named with its outcome at the end, for `outcomes_by_file`."""
+
+
+def outcomes_by_file(printed: str) -> dict[str, dict[str, int]]:
+    """Return how many tests of each file had which outcome, by a summary of all tests (`SUMMARY`)."""
+    counted: dict[str, dict[str, int]] = {}
+    for outcome, file in re.findall(r"^(PASSED|FAILED|ERROR|XFAIL|XPASS) ([^\s:]+)::", printed, re.MULTILINE):
+        of_file = counted.setdefault(file, {})
+        of_file[outcome.lower()] = of_file.get(outcome.lower(), 0) + 1
+    return counted
+
+
+def failure(printed: str, test: str) -> str:
+    """Return what is printed about the failure of a test, without that of others."""
+    found = re.search(rf"^_+ {re.escape(test)} _+$(.*?)(?=^_+ \S+ _+$|^=+ .* =+$)", printed, re.MULTILINE | re.DOTALL)
+    assert found, printed
+    return found[1]

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.house import BOUNDS, ROOT, VOCABULARIES, VOCABULARY
 from benchmarks.kinds import incomplete
+from tests.once import once
 
 ROOT_FOLDERS = {
     ".ci",
@@ -79,13 +80,17 @@ def complete(kind):
 """A module with three places that are not complete, and two that are."""
 
 
-@pytest.fixture(scope="module")
-def house():
-    """Every figure of the house, from a process of its own: what requests visit is counted per process."""
+def measured():
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.house", "--json"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    """Every figure of the house, from a process of its own: what requests visit is counted per process."""
+    return once(tmp_path_factory, "house", measured)
 
 
 @pytest.mark.parametrize("kind", list(BOUNDS))

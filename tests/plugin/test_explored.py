@@ -2,7 +2,7 @@
 
 import re
 
-from tests.own_pytest import outcomes
+from tests.own_pytest import SUMMARY, outcomes, outcomes_by_file
 from tests.plugin.test_plugin import project
 
 __all__ = ["project"]
@@ -47,7 +47,7 @@ def test_schedules_of_a_test_are_spread_over_the_workers(project):
 
 
 def test_failure_of_a_share_is_replayed_by_its_schedule(project):
-    """By the name of the test, without the workers."""
+    """By the name of the test, without the workers. A test that is expected to fail is not spread: it would pass."""
     test = """
         from pages import pages
         import pytest
@@ -56,40 +56,27 @@ def test_failure_of_a_share_is_replayed_by_its_schedule(project):
         def test_last(localyun):
             localyun.queue()
             assert pages(localyun, "1", "2")[-1] == "2"
+
+        @pytest.mark.xfail(strict=True, reason="pushes overtake each other")
+        @pytest.mark.localyun_explore(order=["push"])
+        def test_expected(localyun):
+            assert pages(localyun, "1", "2")[-1] == "2"
         """
 
     failed = project("-n", "2", exit_code=1, pages_py=PAGES, test_it_py=test)
-    name, schedule = re.search(r"pytest (\S+) --localyun-schedule (\S+)", failed).groups()
+    name, schedule = re.search(r"pytest (\S+::test_last) --localyun-schedule (\S+)", failed).groups()
     again = project("-n", "2", name, "--localyun-schedule", schedule, exit_code=1)
 
-    assert outcomes(failed) == {"failed": 1, "passed": 1}
+    assert outcomes(failed) == {"failed": 1, "passed": 1, "xfailed": 1}
     assert name == "test_it.py::test_last"
     assert outcomes(again) == {"failed": 1}, again
 
 
-def test_test_that_is_expected_to_fail_is_not_spread(project):
-    """The share without the failing schedule would pass, which a strict mark refuses."""
+def test_each_example_of_hypothesis_begins_at_the_baseline_and_is_explored(project):
+    """What an example leaves behind, the next one does not see; the smallest with a failing order is reported."""
     text = project(
-        "-n", "2", pages_py=PAGES,
-        test_it_py="""
-            from pages import pages
-            import pytest
-
-            @pytest.mark.xfail(strict=True, reason="pushes overtake each other")
-            @pytest.mark.localyun_explore(order=["push"])
-            def test_last(localyun):
-                assert pages(localyun, "1", "2")[-1] == "2"
-            """,
-    )  # fmt: skip
-
-    assert outcomes(text) == {"xfailed": 1}
-
-
-def test_each_example_of_hypothesis_begins_at_the_baseline(project):
-    """What an example leaves behind, the next one does not see."""
-    text = project(
-        "-n", "0",
-        test_it_py="""
+        "-n", "0", SUMMARY, exit_code=1, pages_py=PAGES,
+        test_baseline_py="""
             from hypothesis import HealthCheck, given, settings, strategies as st
 
             bodies = st.lists(st.text("ab", min_size=1), min_size=1, max_size=3)
@@ -102,16 +89,7 @@ def test_each_example_of_hypothesis_begins_at_the_baseline(project):
                     queue.send(body)
                 assert sorted(each.body for each in queue.peek(16)) == sorted(bodies)
             """,
-    )  # fmt: skip
-
-    assert outcomes(text) == {"passed": 1}
-
-
-def test_each_example_of_hypothesis_is_explored(project):
-    """The smallest one that has a failing order is reported, with its schedule."""
-    text = project(
-        "-n", "0", exit_code=1, pages_py=PAGES,
-        test_it_py="""
+        test_explored_py="""
             import pytest
             from hypothesis import HealthCheck, given, settings, strategies as st
             from pages import pages
@@ -126,6 +104,7 @@ def test_each_example_of_hypothesis_is_explored(project):
             """,
     )  # fmt: skip
 
+    assert outcomes_by_file(text) == {"test_baseline.py": {"passed": 1}, "test_explored.py": {"failed": 1}}
     assert "count=2" in text
     assert "push orders/page#1 '1' goes before push orders/page#1 '0'" in text
     assert "--localyun-schedule 0:1" in text

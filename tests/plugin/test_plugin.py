@@ -2,11 +2,13 @@
 
 import re
 import textwrap
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.own_pytest import outcomes, run_pytest
+from tests.once import once
+from tests.own_pytest import SUMMARY, failure, outcomes, outcomes_by_file, run_pytest
 
 FLOW = '''
 FLOW = """
@@ -20,61 +22,90 @@ steps:
 '''
 
 
+PASSING: dict[str, str] = {}
+"""Files of one project, by name, whose tests pass. Each test below adds its own, and looks at what became of them."""
+
+FROZEN: dict[str, str] = {}
+"""The same of a project where the clock stands still and a baseline is made."""
+
+FAILING: dict[str, str] = {}
+"""The same of a project in which tests fail."""
+
+
+def run_project(folder, *options, exit_code=0, **files):
+    """Write files (by name) and run pytest on them; returns what it printed."""
+    for name, text in files.items():
+        stem, _, ending = name.replace("__", "/").rpartition("_")
+        path = folder / f"{stem}.{ending}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+    done = run_pytest(folder, "-p", "no:randomly", *options)
+    assert done.returncode == exit_code, done.stdout + done.stderr
+    return done.stdout
+
+
 @pytest.fixture
 def project(tmp_path):
-    """Write files (by name) and run pytest on them; returns what it printed and how it ended."""
-
-    def run(*options, exit_code=0, **files):
-        for name, text in files.items():
-            stem, _, ending = name.replace("__", "/").rpartition("_")
-            path = tmp_path / f"{stem}.{ending}"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(textwrap.dedent(text))
-        done = run_pytest(tmp_path, "-p", "no:randomly", *options)
-        assert done.returncode == exit_code, done.stdout + done.stderr
-        return done.stdout
-
-    return run
+    """Run pytest on the files of a project of the test's own."""
+    return partial(run_project, tmp_path)
 
 
-def test_state_and_clock_are_those_of_the_baseline_in_every_test(project):
+@pytest.fixture(scope="module")
+def passing(tmp_path_factory):
+    """What is printed about `PASSING`."""
+    return once(tmp_path_factory, "passing", lambda: run_project(tmp_path_factory.mktemp("p"), SUMMARY, **PASSING))
+
+
+@pytest.fixture(scope="module")
+def frozen(tmp_path_factory):
+    """What is printed about `FROZEN`."""
+    return once(tmp_path_factory, "frozen", lambda: run_project(tmp_path_factory.mktemp("p"), SUMMARY, **FROZEN))
+
+
+@pytest.fixture(scope="module")
+def failing(tmp_path_factory):
+    """What is printed about `FAILING`."""
+    folder = tmp_path_factory.mktemp("p")
+    return once(tmp_path_factory, "failing", lambda: run_project(folder, SUMMARY, exit_code=1, **FAILING))
+
+
+FROZEN |= {
+    "pytest_ini": "[pytest]\nlocalyun_clock = frozen\n",
+    "conftest_py": """
+        import pytest
+
+        @pytest.fixture(scope="session")
+        def localyun_baseline(localyun_baseline):
+            localyun_baseline.queue("shared").send("from the baseline")
+        """,
+    "test_baseline_py": """
+        import pytest
+
+        times = set()
+
+        @pytest.mark.parametrize("word", ["a/b", "ü", "x" * 300, "[]"])
+        def test_alone(localyun, word):
+            times.add(localyun.clock.now())
+            assert len(times) == 1
+            assert [message.body for message in localyun.queue("shared").messages] == ["from the baseline"]
+            localyun.queue("shared").send("more")
+            own = localyun.queue()
+            assert len(own) == 0
+            own.send("mine")
+            localyun.topic()
+            localyun.clock.advance("3d")
+        """,
+}
+
+
+def test_state_and_clock_are_those_of_the_baseline_in_every_test(frozen):
     """What one test leaves behind, no other sees; what the baseline has made, all see."""
-    text = project(
-        pytest_ini="[pytest]\nlocalyun_clock = frozen\n",
-        conftest_py="""
-            import pytest
-
-            @pytest.fixture(scope="session")
-            def localyun_baseline(localyun_baseline):
-                localyun_baseline.queue("shared").send("from the baseline")
-            """,
-        test_it_py="""
-            import pytest
-
-            times = set()
-
-            @pytest.mark.parametrize("word", ["a/b", "ü", "x" * 300, "[]"])
-            def test_alone(localyun, word):
-                times.add(localyun.clock.now())
-                assert len(times) == 1
-                assert [message.body for message in localyun.queue("shared").messages] == ["from the baseline"]
-                localyun.queue("shared").send("more")
-                own = localyun.queue()
-                assert len(own) == 0
-                own.send("mine")
-                localyun.topic()
-                localyun.clock.advance("3d")
-            """,
-    )
-
-    assert outcomes(text) == {"passed": 4}
+    assert outcomes_by_file(frozen)["test_baseline.py"] == {"passed": 4}
 
 
-def test_flow_of_an_hour_runs_at_once(project):
-    """Time is moved, waited for by condition, and read."""
-    text = project(
-        test_it_py=FLOW
-        + """
+PASSING |= {
+    "test_hour_py": FLOW
+    + """
 def test_wait(localyun):
     run = localyun.flow("rest", FLOW).start({"order": 7})
     assert run.status == "Running"
@@ -86,45 +117,46 @@ def test_skip(localyun):
     run = localyun.flow(definition=FLOW).start()
     localyun.skip_until(execution=run, limit="2h")
     assert run.wait().status == "Succeeded"
-"""
-    )
-
-    assert outcomes(text) == {"passed": 2}
+""",
+}
 
 
-def test_functions_beside_the_tests_are_served(project):
+def test_flow_of_an_hour_runs_at_once(passing):
+    """Time is moved, waited for by condition, and read."""
+    assert outcomes_by_file(passing)["test_hour.py"] == {"passed": 2}
+
+
+PASSING |= {
+    "functions__shop__greet__index_py": """
+        import logging
+
+        def handler(event, context):
+            logging.getLogger().info("greeting %s", event.decode())
+            return "hello " + event.decode()
+        """,
+    "tests__test_functions_py": """
+        def test_call(localyun):
+            done = localyun.invoke("shop/greet", "you")
+            assert done.ok and done.text.strip('"') == "hello you", done
+            assert "greeting you" in done.log
+            localyun.settle()
+            assert "greeting you" in localyun.logs("shop/greet")
+        """,
+}
+
+
+def test_functions_beside_the_tests_are_served(passing):
     """The folder ``functions`` needs no option; results, errors and logs are at hand."""
-    text = project(
-        functions__shop__greet__index_py="""
-            import logging
-
-            def handler(event, context):
-                logging.getLogger().info("greeting %s", event.decode())
-                return "hello " + event.decode()
-            """,
-        tests__test_it_py="""
-            def test_call(localyun):
-                done = localyun.invoke("shop/greet", "you")
-                assert done.ok and done.text.strip('"') == "hello you", done
-                assert "greeting you" in done.log
-                localyun.settle()
-                assert "greeting you" in localyun.logs("shop/greet")
-            """,
-    )
-
-    assert outcomes(text) == {"passed": 1}
+    assert outcomes_by_file(passing)["tests/test_functions.py"] == {"passed": 1}
 
 
-def test_report_of_a_failing_test_tells_what_the_emulator_did(project):
-    """Requests, what they caused, function logs and the tree of the execution, of this test alone."""
-    text = project(
-        exit_code=1,
-        functions__shop__fail__index_py="""
-            def handler(event, context):
-                print("about to fail")
-                raise ValueError("no stock")
-            """,
-        test_it_py="""
+FAILING |= {
+    "functions__shop__fail__index_py": """
+        def handler(event, context):
+            print("about to fail")
+            raise ValueError("no stock")
+        """,
+    "test_report_py": """
             FLOW = '''
             version: v1
             type: flow
@@ -137,14 +169,17 @@ def test_report_of_a_failing_test_tells_what_the_emulator_did(project):
             def test_before(localyun):
                 localyun.queue("of-another-test")
 
-            def test_order(localyun):
+            def test_reported(localyun):
                 run = localyun.flow("ordering", FLOW).start({})
                 localyun.skip_until(execution=run)
                 assert run.status == "Succeeded"
             """,
-    )
+}
 
-    section = text.partition("- localyun -")[2]
+
+def test_report_of_a_failing_test_tells_what_the_emulator_did(failing):
+    """Requests, what they caused, function logs and the tree of the execution, of this test alone."""
+    section = failure(failing, "test_reported").partition("- localyun -")[2]
     assert "StartExecution" in section
     assert "about to fail" in section
     assert "no stock" in section
@@ -171,42 +206,43 @@ def test_workers_have_a_clock_of_their_own(project):
     assert outcomes(text) == {"passed": 6}
 
 
-def test_unittest_and_async_tests_work_too(project):
+PASSING |= {
+    "test_kinds_py": """
+        import unittest
+
+        import pytest
+        from emulator.testing import Emulator
+
+        class ByHand(unittest.TestCase):
+            @classmethod
+            def setUpClass(cls):
+                cls.emulator = Emulator()
+                cls.localyun = cls.emulator.start().localyun
+                cls.addClassCleanup(cls.emulator.stop)
+
+            def test_queue(self):
+                self.localyun.queue("q").send("one")
+                self.assertEqual(self.localyun.queue("q").receive().body, "one")
+
+        class ByFixture(unittest.TestCase):
+            @pytest.fixture(autouse=True)
+            def kit(self, localyun):
+                self.localyun = localyun
+
+            def test_queue(self):
+                self.assertEqual(len(self.localyun.queue("q")), 0)
+
+        @pytest.mark.asyncio
+        async def test_coroutine(localyun):
+            localyun.queue("q").send("one")
+            assert localyun.queue("q").receive(wait_s=1).body == "one"
+        """,
+}
+
+
+def test_unittest_and_async_tests_work_too(passing):
     """A TestCase by hand or by fixture, and a coroutine."""
-    text = project(
-        test_it_py="""
-            import unittest
-
-            import pytest
-            from emulator.testing import Emulator
-
-            class ByHand(unittest.TestCase):
-                @classmethod
-                def setUpClass(cls):
-                    cls.emulator = Emulator()
-                    cls.localyun = cls.emulator.start().localyun
-                    cls.addClassCleanup(cls.emulator.stop)
-
-                def test_queue(self):
-                    self.localyun.queue("q").send("one")
-                    self.assertEqual(self.localyun.queue("q").receive().body, "one")
-
-            class ByFixture(unittest.TestCase):
-                @pytest.fixture(autouse=True)
-                def kit(self, localyun):
-                    self.localyun = localyun
-
-                def test_queue(self):
-                    self.assertEqual(len(self.localyun.queue("q")), 0)
-
-            @pytest.mark.asyncio
-            async def test_coroutine(localyun):
-                localyun.queue("q").send("one")
-                assert localyun.queue("q").receive(wait_s=1).body == "one"
-            """,
-    )  # fmt: skip
-
-    assert outcomes(text) == {"passed": 3}
+    assert outcomes_by_file(passing)["test_kinds.py"] == {"passed": 3}
 
 
 def test_a_missing_extra_is_named(project):
@@ -279,15 +315,16 @@ def test_fixture_names_the_module_that_has_its_packages_place(project):
     assert "tests/emulator.py): rename that one" in text
 
 
-def test_refusal_is_shown_at_the_line_of_the_test(project):
-    """The kit's own frames say nothing that the error does not."""
-    text = project(
-        exit_code=1,
-        test_it_py="def test_it(localyun):\n    localyun.flow('order', 'type: nothing')\n",
-    )
+FAILING |= {
+    "test_refusal_py": "def test_refused(localyun):\n    localyun.flow('order', 'type: nothing')\n",
+}
 
-    assert "test_it.py:2: ApiError" in text
-    assert "emulator/testing/" not in text
+
+def test_refusal_is_shown_at_the_line_of_the_test(failing):
+    """The kit's own frames say nothing that the error does not."""
+    section = failure(failing, "test_refused")
+    assert "test_refusal.py:2: ApiError" in section
+    assert "emulator/testing/" not in section
 
 
 def test_wrong_options_are_refused(project):
@@ -301,164 +338,167 @@ def test_wrong_options_are_refused(project):
     assert "localyun_clock is real or frozen, not 'sundial'" in text
 
 
-def test_queues_and_topics_that_are_there_are_taken_as_they_are(project):
+PASSING |= {
+    "pytest_ini": "[pytest]\nlocalyun_config = localyun.yaml\n",
+    "localyun_yaml": """
+        queues: {kept: {VisibilityTimeout: 5}}
+        topics: {wire: {MaximumMessageSize: 2048}}
+        """,
+    "test_taken_py": """
+        def test_taken(localyun):
+            orders = localyun.queue("kept")
+            localyun.topic("wire").publish("extra")
+            orders.send("one")
+            assert orders.receive().body == "one"
+            localyun.clock.advance("5s")
+            assert orders.receive().dequeue_count == 2
+        """,
+}
+
+
+def test_queues_and_topics_that_are_there_are_taken_as_they_are(passing):
     """Those of the configuration keep their own attributes."""
-    text = project(
-        pytest_ini="[pytest]\nlocalyun_config = localyun.yaml\n",
-        localyun_yaml="""
-            queues: {orders: {VisibilityTimeout: 5}}
-            topics: {news: {MaximumMessageSize: 2048}}
-            """,
-        test_it_py="""
-            def test_taken(localyun):
-                orders = localyun.queue("orders")
-                localyun.topic("news").publish("extra")
-                orders.send("one")
-                assert orders.receive().body == "one"
-                localyun.clock.advance("5s")
-                assert orders.receive().dequeue_count == 2
-            """,
-    )
-
-    assert outcomes(text) == {"passed": 1}
+    assert outcomes_by_file(passing)["test_taken.py"] == {"passed": 1}
 
 
-def test_bodies_in_base64_are_written_and_read(project):
+PASSING |= {
+    "test_bodies_py": """
+        import pytest
+        from emulator.testing import NotJson, TestingError
+        from mns.queue import Message
+
+        def test_sdk_and_kit(localyun):
+            orders = localyun.queue("orders")
+            theirs = localyun.mns.get_queue("orders")
+            orders.send({"order": "für 7"}, base64=True)
+            theirs.send_message(Message('{"order": 8}'))
+
+            assert theirs.peek_message().message_body.decode() == '{"order": "für 7"}'
+            assert [each.json()["order"] for each in orders.peek(base64=True)] == ["für 7", 8]
+            assert orders.receive(base64=True).json() == {"order": "für 7"}
+            with pytest.raises(NotJson, match="receive.base64=True. decodes it"):
+                orders.receive().json()
+
+        def test_bodies_that_are_neither(localyun):
+            orders = localyun.queue("orders")
+            orders.send("plain words")
+            with pytest.raises(NotJson, match="the body is not JSON: 'plain words'"):
+                orders.peek()[0].json()
+            with pytest.raises(TestingError, match="leave base64=True out"):
+                orders.receive(base64=True)
+
+        def test_sink(localyun):
+            inbox = localyun.sink()
+            news = localyun.topic("news")
+            news.subscribe(inbox.url)
+            news.publish({"a": 1}, base64=True)
+            localyun.settle()
+            with pytest.raises(NotJson, match="b64decode"):
+                inbox.only().json()
+
+        @pytest.mark.parametrize("content_format", [None, "XML", "JSON", "SIMPLIFIED"])
+        def test_a_sink_reads_every_format(localyun, content_format):
+            inbox, archive = localyun.sink(), localyun.queue("archive")
+            chosen = {"content_format": content_format} if content_format else {}
+            news = localyun.topic("news")
+            assert news.subscribe(inbox.url, **chosen) == news.subscribe(inbox.url, **chosen)
+            news.subscribe(f"acs:mns:{localyun.region}:{localyun.account_id}:queues/archive", **chosen)
+            news.publish({"text": "für <7> & 8"})
+            localyun.settle()
+            pushed = inbox.only()
+            assert pushed.json() == {"text": "für <7> & 8"}
+            assert pushed.text == '{"text": "für <7> & 8"}'
+            assert pushed.signature_valid
+            assert (pushed.body == pushed.text) == (content_format == "SIMPLIFIED")
+            if content_format in {None, "XML"}:
+                assert "<Message>" in pushed.body
+                with pytest.raises(NotJson, match="content_format=.SIMPLIFIED."):
+                    archive.receive().json()
+        """,
+}
+
+
+def test_bodies_in_base64_are_written_and_read(passing):
     """As the SDKs do, on demand; a reader that forgets is told what to do."""
-    text = project(
-        test_it_py="""
-            import pytest
-            from emulator.testing import NotJson, TestingError
-            from mns.queue import Message
-
-            def test_sdk_and_kit(localyun):
-                orders = localyun.queue("orders")
-                theirs = localyun.mns.get_queue("orders")
-                orders.send({"order": "für 7"}, base64=True)
-                theirs.send_message(Message('{"order": 8}'))
-
-                assert theirs.peek_message().message_body.decode() == '{"order": "für 7"}'
-                assert [each.json()["order"] for each in orders.peek(base64=True)] == ["für 7", 8]
-                assert orders.receive(base64=True).json() == {"order": "für 7"}
-                with pytest.raises(NotJson, match="receive.base64=True. decodes it"):
-                    orders.receive().json()
-
-            def test_bodies_that_are_neither(localyun):
-                orders = localyun.queue("orders")
-                orders.send("plain words")
-                with pytest.raises(NotJson, match="the body is not JSON: 'plain words'"):
-                    orders.peek()[0].json()
-                with pytest.raises(TestingError, match="leave base64=True out"):
-                    orders.receive(base64=True)
-
-            def test_sink(localyun):
-                inbox = localyun.sink()
-                news = localyun.topic("news")
-                news.subscribe(inbox.url)
-                news.publish({"a": 1}, base64=True)
-                localyun.settle()
-                with pytest.raises(NotJson, match="b64decode"):
-                    inbox.only().json()
-
-            @pytest.mark.parametrize("content_format", [None, "XML", "JSON", "SIMPLIFIED"])
-            def test_a_sink_reads_every_format(localyun, content_format):
-                inbox, archive = localyun.sink(), localyun.queue("archive")
-                chosen = {"content_format": content_format} if content_format else {}
-                news = localyun.topic("news")
-                assert news.subscribe(inbox.url, **chosen) == news.subscribe(inbox.url, **chosen)
-                news.subscribe(f"acs:mns:{localyun.region}:{localyun.account_id}:queues/archive", **chosen)
-                news.publish({"text": "für <7> & 8"})
-                localyun.settle()
-                pushed = inbox.only()
-                assert pushed.json() == {"text": "für <7> & 8"}
-                assert pushed.text == '{"text": "für <7> & 8"}'
-                assert pushed.signature_valid
-                assert (pushed.body == pushed.text) == (content_format == "SIMPLIFIED")
-                if content_format in {None, "XML"}:
-                    assert "<Message>" in pushed.body
-                    with pytest.raises(NotJson, match="content_format=.SIMPLIFIED."):
-                        archive.receive().json()
-            """,
-    )
-
-    assert outcomes(text) == {"passed": 7}
+    assert outcomes_by_file(passing)["test_bodies.py"] == {"passed": 7}
 
 
-def test_mocks_take_both_spellings_in_both_places(project):
+PASSING |= {
+    "test_mocks_py": """
+        import pytest
+
+        from localyun.testing import ApiError, TestingError
+
+        class NoRoom(Exception):
+            pass
+
+        FULL = {"errorType": "NoRoom", "errorMessage": "full"}
+
+        @pytest.mark.parametrize("answer", [{"returns": [1]}, {"return": [1]}], ids="".join)
+        @pytest.mark.parametrize("place", ["named", "listed"])
+        def test_returned(localyun, answer, place):
+            localyun.mock("f", **answer) if place == "named" else localyun.mock("f", answers=[answer])
+            assert localyun.invoke("f").json() == [1]
+
+        @pytest.mark.parametrize("name", ["raises", "error"])
+        @pytest.mark.parametrize("error", [NoRoom("full"), FULL, "full"], ids=["exception", "object", "text"])
+        @pytest.mark.parametrize("place", ["named", "listed"])
+        def test_raised(localyun, name, error, place):
+            answer = {name: error}
+            localyun.mock("f", **answer) if place == "named" else localyun.mock("f", answers=[answer])
+            kind = "Error" if isinstance(error, str) else "NoRoom"
+            assert localyun.invoke("f").json() == {**FULL, "errorType": kind}
+
+        def test_a_mock_without_an_answer_returns_nothing(localyun):
+            localyun.mock("f")
+            assert localyun.invoke("f").json() is None
+
+        def test_refused(localyun):
+            with pytest.raises(ApiError, match="not both"):
+                localyun.mock("f", returns=1, raises="no")
+            with pytest.raises(ApiError, match="not both"):
+                localyun.mock("f", answers=[{"return": 1, "returns": 2}])
+            with pytest.raises(ApiError, match="'retruns'; it has return"):
+                localyun.mock("f", retruns=1)
+            with pytest.raises(TestingError, match="returns= is one answer"):
+                localyun.mock("f", returns=1, answers=[{"return": 2}])
+        """,
+}
+
+
+def test_mocks_take_both_spellings_in_both_places(passing):
     """What is returned and raised, by the names of arguments and of the HTTP API; a mixture is refused."""
-    text = project(
-        test_it_py="""
-            import pytest
-
-            from localyun.testing import ApiError, TestingError
-
-            class NoRoom(Exception):
-                pass
-
-            FULL = {"errorType": "NoRoom", "errorMessage": "full"}
-
-            @pytest.mark.parametrize("answer", [{"returns": [1]}, {"return": [1]}], ids="".join)
-            @pytest.mark.parametrize("place", ["named", "listed"])
-            def test_returned(localyun, answer, place):
-                localyun.mock("f", **answer) if place == "named" else localyun.mock("f", answers=[answer])
-                assert localyun.invoke("f").json() == [1]
-
-            @pytest.mark.parametrize("name", ["raises", "error"])
-            @pytest.mark.parametrize("error", [NoRoom("full"), FULL, "full"], ids=["exception", "object", "text"])
-            @pytest.mark.parametrize("place", ["named", "listed"])
-            def test_raised(localyun, name, error, place):
-                answer = {name: error}
-                localyun.mock("f", **answer) if place == "named" else localyun.mock("f", answers=[answer])
-                kind = "Error" if isinstance(error, str) else "NoRoom"
-                assert localyun.invoke("f").json() == {**FULL, "errorType": kind}
-
-            def test_a_mock_without_an_answer_returns_nothing(localyun):
-                localyun.mock("f")
-                assert localyun.invoke("f").json() is None
-
-            def test_refused(localyun):
-                with pytest.raises(ApiError, match="not both"):
-                    localyun.mock("f", returns=1, raises="no")
-                with pytest.raises(ApiError, match="not both"):
-                    localyun.mock("f", answers=[{"return": 1, "returns": 2}])
-                with pytest.raises(ApiError, match="'retruns'; it has return"):
-                    localyun.mock("f", retruns=1)
-                with pytest.raises(TestingError, match="returns= is one answer"):
-                    localyun.mock("f", returns=1, answers=[{"return": 2}])
-            """,
-    )
-
-    assert outcomes(text) == {"passed": 18}
+    assert outcomes_by_file(passing)["test_mocks.py"] == {"passed": 18}
 
 
-def test_a_report_shows_the_cause_whole_however_much_was_logged(project):
-    """The lines of functions do not push out what failed, and a long cause is not cut."""
-    text = project(
-        exit_code=1,
-        functions__shop__fail__index_py="""
-            def handler(event, context):
-                for number in range(400):
-                    print("line", number)
-                raise ValueError("no stock of " + "red shoes and " * 30 + "the blue ones in the end")
-            """,
-        test_it_py="""
+FAILING |= {
+    "functions__shop__flood__index_py": """
+        def handler(event, context):
+            for number in range(400):
+                print("line", number)
+            raise ValueError("no stock of " + "red shoes and " * 30 + "the blue ones in the end")
+        """,
+    "test_flood_py": """
             FLOW = '''
             version: v1
             type: flow
             steps:
               - type: task
                 name: order
-                resourceArn: acs:fc:::services/shop/functions/fail
+                resourceArn: acs:fc:::services/shop/functions/flood
             '''
 
-            def test_order(localyun):
+            def test_flooded(localyun):
                 run = localyun.flow("ordering", FLOW).start({})
                 localyun.skip_until(execution=run)
                 assert run.status == "Succeeded"
             """,
-    )
+}
 
-    section = text.partition("- localyun -")[2]
+
+def test_a_report_shows_the_cause_whole_however_much_was_logged(failing):
+    """The lines of functions do not push out what failed, and a long cause is not cut."""
+    section = failure(failing, "test_flooded").partition("- localyun -")[2]
     assert "StartExecution" in section
     assert "line 399" in section
     assert "line 3\n" not in section
@@ -466,117 +506,120 @@ def test_a_report_shows_the_cause_whole_however_much_was_logged(project):
     assert "the blue ones in the end" in " ".join(told).partition("cause")[2].partition("start took step")[0]
 
 
-def test_a_function_waits_for_the_topic_of_its_trigger(project):
+FAILING |= {
+    "functions__notify__function_yml": """
+        triggers:
+          - triggerName: news
+            triggerType: mns_topic
+            sourceArn: acs:mns:cn-hangzhou:1:/topics/order-news
+            triggerConfig: {notifyContentFormat: STREAM}
+        """,
+    "functions__notify__index_py": "def handler(event, context):\n    return event\n",
+    "test_trigger_py": """
+        import pytest
+
+        @pytest.mark.parametrize("turn", [1, 2])
+        def test_called(localyun, turn):
+            waiting = localyun.command("trigger", "list")
+            localyun.topic("order-news").publish("hello")
+            localyun.settle()
+            assert "waits" in waiting and "the topic 'order-news' does not exist" in waiting
+            assert [call.event for call in localyun.calls("notify")] == ["hello"]
+
+        def test_not_called(localyun):
+            assert localyun.calls("notify")
+        """,
+}
+
+
+def test_a_function_waits_for_the_topic_of_its_trigger(failing):
     """A topic that a test makes calls the functions whose files name it, each time; a failing test's report tells."""
-    text = project(
-        exit_code=1,
-        functions__notify__function_yml="""
-            triggers:
-              - triggerName: news
-                triggerType: mns_topic
-                sourceArn: acs:mns:cn-hangzhou:1:/topics/order-news
-                triggerConfig: {notifyContentFormat: STREAM}
-            """,
-        functions__notify__index_py="def handler(event, context):\n    return event\n",
-        test_it_py="""
-            import pytest
-
-            @pytest.mark.parametrize("turn", [1, 2])
-            def test_called(localyun, turn):
-                waiting = localyun.command("trigger", "list")
-                localyun.topic("order-news").publish("hello")
-                localyun.settle()
-                assert "waits" in waiting and "the topic 'order-news' does not exist" in waiting
-                assert [call.event for call in localyun.calls("notify")] == ["hello"]
-
-            def test_not_called(localyun):
-                assert localyun.calls("notify")
-            """,
-    )
-
-    assert outcomes(text) == {"failed": 1, "passed": 2}
-    assert "trigger news of notify: the topic 'order-news' does not exist" in text
+    assert outcomes_by_file(failing)["test_trigger.py"] == {"failed": 1, "passed": 2}
+    assert "trigger news of notify: the topic 'order-news' does not exist" in failure(failing, "test_not_called")
 
 
-@pytest.mark.parametrize("clock", ["real", "frozen"])
-def test_settling_waits_for_a_queue_that_a_trigger_reads(project, clock):
+SETTLING = {
+    "functions__shop__worker__function_yml": """
+        triggers:
+          - {name: tasks, type: mns_queue, queue: tasks}
+        """,
+    "functions__shop__worker__index_py": "def handler(event, context):\n    return event\n",
+    "test_settling_py": """
+        import pytest
+
+        def bodies(localyun):
+            return [call.event["data"]["messageBody"] for call in localyun.calls("shop/worker")]
+
+        @pytest.mark.parametrize("turn", [1, 2])
+        def test_settle(localyun, turn):
+            orders = localyun.queue("tasks")
+            orders.send("at once")
+            localyun.settle()
+            assert bodies(localyun) == ["at once"]
+            for number in range(20):
+                orders.send(str(number))
+            localyun.settle()
+            assert len(bodies(localyun)) == 21
+            assert len(orders) == 0
+
+        def test_skip(localyun):
+            localyun.queue("tasks").send("one", delay_s=600)
+            localyun.skip_until(calls="shop/worker")
+            assert bodies(localyun) == ["one"]
+
+        def test_made_once_more(localyun):
+            orders = localyun.queue("tasks")
+            orders.send("one")
+            localyun.settle()
+            localyun.command("queue", "delete", "tasks")
+            localyun.settle()
+            localyun.queue("tasks").send("two")
+            localyun.settle()
+            assert sorted(bodies(localyun)) == ["one", "two"]
+        """,
+}
+PASSING |= SETTLING
+FROZEN |= SETTLING
+
+
+@pytest.mark.parametrize("clock", ["passing", "frozen"])
+def test_settling_waits_for_a_queue_that_a_trigger_reads(request, clock):
     """A message just sent counts as work, also where the queue was made a moment ago or is made once more."""
-    text = project(
-        pytest_ini=f"[pytest]\nlocalyun_clock = {clock}\n",
-        functions__shop__worker__function_yml="""
-            triggers:
-              - {name: orders, type: mns_queue, queue: orders}
-            """,
-        functions__shop__worker__index_py="def handler(event, context):\n    return event\n",
-        test_it_py="""
-            import pytest
-
-            def bodies(localyun):
-                return [call.event["data"]["messageBody"] for call in localyun.calls("shop/worker")]
-
-            @pytest.mark.parametrize("turn", [1, 2])
-            def test_settle(localyun, turn):
-                orders = localyun.queue("orders")
-                orders.send("at once")
-                localyun.settle()
-                assert bodies(localyun) == ["at once"]
-                for number in range(20):
-                    orders.send(str(number))
-                localyun.settle()
-                assert len(bodies(localyun)) == 21
-                assert len(orders) == 0
-
-            def test_skip(localyun):
-                localyun.queue("orders").send("one", delay_s=600)
-                localyun.skip_until(calls="shop/worker")
-                assert bodies(localyun) == ["one"]
-
-            def test_made_once_more(localyun):
-                orders = localyun.queue("orders")
-                orders.send("one")
-                localyun.settle()
-                localyun.command("queue", "delete", "orders")
-                localyun.settle()
-                localyun.queue("orders").send("two")
-                localyun.settle()
-                assert sorted(bodies(localyun)) == ["one", "two"]
-            """,
-    )
-
-    assert outcomes(text) == {"passed": 4}
+    assert outcomes_by_file(request.getfixturevalue(clock))["test_settling.py"] == {"passed": 4}
 
 
-def test_mistakes_in_function_files_stand_in_the_report(project):
+FAILING |= {
+    "functions__worker__function_yml": "triggers:\n  - {name: orders, type: queue, queue: orders}\n",
+    "functions__worker__index_py": "def handler(event, context):\n    return event\n",
+    "flows__order_yml": FLOW.partition('"""\n')[2].partition('"""')[0],
+    "test_mistakes_py": """
+        from pathlib import Path
+
+        def test_flows(localyun):
+            for number, definition in enumerate(["flows/order.yml", Path("flows/order.yml")]):
+                run = localyun.flow(f"order-{number}", definition).start({})
+                localyun.skip_until(execution=run)
+                assert run.status == "Succeeded"
+
+        def test_called(localyun):
+            localyun.queue("orders").send("hello")
+            localyun.settle()
+            assert localyun.calls("worker")
+
+        def test_no_such_flow(localyun):
+            localyun.flow("order", "flows/odrer.yml")
+        """,
+}
+
+
+def test_mistakes_in_function_files_stand_in_the_report(failing):
     """A failing test's report names them with file and line; a flow may be given as a file, by a text too."""
-    text = project(
-        exit_code=1,
-        functions__worker__function_yml="triggers:\n  - {name: orders, type: queue, queue: orders}\n",
-        functions__worker__index_py="def handler(event, context):\n    return event\n",
-        flows__order_yml=FLOW.partition('"""\n')[2].partition('"""')[0],
-        test_it_py="""
-            from pathlib import Path
-
-            def test_flows(localyun):
-                for number, definition in enumerate(["flows/order.yml", Path("flows/order.yml")]):
-                    run = localyun.flow(f"order-{number}", definition).start({})
-                    localyun.skip_until(execution=run)
-                    assert run.status == "Succeeded"
-
-            def test_called(localyun):
-                localyun.queue("orders").send("hello")
-                localyun.settle()
-                assert localyun.calls("worker")
-
-            def test_no_such_flow(localyun):
-                localyun.flow("order", "flows/odrer.yml")
-            """,
-    )
-
-    assert outcomes(text) == {"failed": 2, "passed": 1}
-    assert "problems in the functions folder" in text
-    assert "functions/worker/function.yml:2: the trigger 'orders' is left out: there is no type 'queue'; " in text
-    assert "did you mean mns_queue?" in text
-    assert "No such file or directory: 'flows/odrer.yml'" in text
+    assert outcomes_by_file(failing)["test_mistakes.py"] == {"failed": 2, "passed": 1}
+    section = failure(failing, "test_called")
+    assert "problems in the functions folder" in section
+    assert "functions/worker/function.yml:2: the trigger 'orders' is left out: there is no type 'queue'; " in section
+    assert "did you mean mns_queue?" in section
+    assert "No such file or directory: 'flows/odrer.yml'" in failure(failing, "test_no_such_flow")
 
 
 PAGE = (Path(__file__).parents[2] / "docs" / "functions.md").read_text(encoding="utf-8")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.once import once
 from tests.own_pytest import run_pytest
 
 ROOT = Path(__file__).parents[2]
@@ -16,8 +17,11 @@ TESTS = [name for block in BLOCKS for name in re.findall(r"^def (test_\w+)", blo
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory):
-    """The recipes' own pytest, run once on all of them."""
-    folder = tmp_path_factory.mktemp("recipes")
+    """What the recipes' own pytest prints, run once on all of them."""
+    return once(tmp_path_factory, "recipes", lambda: run_recipes(tmp_path_factory.mktemp("recipes")))
+
+
+def run_recipes(folder):
     for number, block in enumerate(BLOCKS):
         (folder / f"test_recipe{number}.py").write_text(block, encoding="utf-8")
     (folder / "s.yaml").write_text(re.search(r"```yaml\n# s.yaml\n(.*?)```", PAGE, re.DOTALL)[1], encoding="utf-8")

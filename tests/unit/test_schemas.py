@@ -67,6 +67,8 @@ def broken():
     cases = [("fdl", text) for text, *_ in fdl.DOCUMENTS if isinstance(text, str)]
     cases += [("statemachine", case[0]) for case in (*machines.DOCUMENTS, *machines.STATES)]
     for name, text in cases:
+        if len(text) > 100_000:  # what is refused for its depth or size, which is no mapping or cannot be read at all
+            continue
         try:
             value = yaml.safe_load(text)
         except (yaml.YAMLError, ValueError, RecursionError):

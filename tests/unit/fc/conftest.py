@@ -32,8 +32,8 @@ from emulator.services.fc.runtime.model import (
 )
 from emulator.services.fc.service import SCHEMA, FunctionCompute
 from emulator.storage.database import Database
-from emulator.storage.migration import migrate
 from emulator.wire.request import OperationRequest
+from tests.ready_database import with_tables
 
 ACCOUNT = AccountId("123456789012")
 REGION = Region("cn-hangzhou")
@@ -174,7 +174,7 @@ class Site:
         self.keys = FixedKeys()
         self.receivers = Receivers()
         self.database = database or Database(None)
-        migrate(self.database, [SCHEMA])
+        with_tables(self.database, SCHEMA)
         self.logbook = LogBook(folder / "logs", self.tenant)
         self.fc = FunctionCompute(
             database=self.database,

@@ -14,9 +14,9 @@ from emulator.services.mns.front import MnsFront
 from emulator.services.mns.limits import RELAXED
 from emulator.services.mns.service import SCHEMA, MessageService
 from emulator.storage.database import Database
-from emulator.storage.migration import migrate
 from emulator.wire.request import OperationRequest
 from emulator.wire.xml import parse
+from tests.ready_database import with_tables
 
 ACCOUNT = AccountId("1234567890123456")
 REGION = Region("cn-hangzhou")
@@ -32,7 +32,7 @@ class Mns:
         self.ids = CountingIds()
         self.timers = VirtualTimers(self.clock)
         self.database = Database(path)
-        migrate(self.database, [SCHEMA])
+        with_tables(self.database, SCHEMA)
         self.service = MessageService(self.database, self.clock, self.ids, self.timers, profile=profile)
         self.service.start()
         self.front = MnsFront(self.service, self.ids)

@@ -30,8 +30,8 @@ from emulator.services.workflow.ports import (
 )
 from emulator.services.workflow.service import Workflow
 from emulator.storage.database import Database
-from emulator.storage.migration import migrate
 from emulator.wire.request import OperationRequest
+from tests.ready_database import with_tables
 
 WORLD = Tenant(AccountId("1234567890123456"), Region("cn-hangzhou"))
 
@@ -142,7 +142,7 @@ class Bench:
         self.http: RecordingHttp | None = RecordingHttp()
         self.objects: RecordingObjects | None = RecordingObjects()
         self.database = Database(path)
-        migrate(self.database, [Workflow.SCHEMA])
+        with_tables(self.database, Workflow.SCHEMA)
         self._make()
 
     def _make(self) -> None:

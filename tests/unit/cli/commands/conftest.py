@@ -1,12 +1,11 @@
 """A project for assistants."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests import commands
 from tests.unit.cli.commands.assistants import FLOW
 
 ROOT = Path(__file__).parents[4]
@@ -19,6 +18,4 @@ def project(tmp_path):
     env |= {"PYTHONPATH": str(ROOT), "LOCALYUN_HTTPS_PORT": "0", "XDG_RUNTIME_DIR": str(tmp_path)}
     (tmp_path / "template.yml").write_text(FLOW, encoding="utf-8")
     yield tmp_path, env
-    subprocess.run(
-        [sys.executable, "-m", "emulator", "stop"], cwd=tmp_path, env=env, capture_output=True, check=False, timeout=60
-    )
+    commands.run(["stop"], cwd=tmp_path, env=env, timeout=60)

@@ -21,6 +21,7 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
+from tests import commands
 from tests.unit.cli.commands.assistants import FLOW, over_stdio, refused, said
 from tests.waiting import until
 
@@ -189,17 +190,24 @@ def indented(text):
     return "".join(f"        {line}\n" for line in text.splitlines())
 
 
+def answered(project, *words):
+    """Return what a command of the project's emulator prints."""
+    folder, env = project
+    done = commands.run([*words, "--json"], cwd=folder, env=env, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
 async def test_cancelled_deployment_leaves_nothing(project):
     """What it had made is gone again, the call under way included; the next deployment begins anew."""
-    folder, env = project
+    folder, _env = project
     queues = (f"  Q{n}: {{Type: ALIYUN::MNS::Queue, Properties: {{QueueName: q{n}}}}}\n" for n in range(200))
     (folder / "template.yml").write_text(
         "ROSTemplateFormatVersion: '2015-09-01'\nResources:\n" + "".join(queues), encoding="utf-8"
     )
 
     def told(*words):
-        command = [sys.executable, "-m", "emulator", *words, "--json"]
-        return json.loads(subprocess.check_output(command, cwd=folder, env=env, text=True, timeout=60))
+        return answered(project, *words)
 
     held = ("--service", "mns", "--operation", "CreateQueue", "--resource", "q150", "--delay", "1h")
     async with Client(over_stdio(project)) as client:
@@ -224,7 +232,7 @@ async def test_cancelled_deployment_leaves_nothing(project):
 
 async def test_cancelled_exploration_puts_the_state_back(project):
     """What was there before is there, nothing of its own; time goes on, and so does the server."""
-    folder, env = project
+    folder, _env = project
     code = folder / "functions" / "shop" / "nap" / "index.py"
     code.parent.mkdir(parents=True)
     code.write_text(NAP_CODE, encoding="utf-8")
@@ -232,8 +240,7 @@ async def test_cancelled_exploration_puts_the_state_back(project):
     (folder / "template.yml").write_text(FLOW.partition("        version: v1")[0] + indented(NAPS), encoding="utf-8")
 
     def told(*words):
-        command = [sys.executable, "-m", "emulator", *words, "--json"]
-        return json.loads(subprocess.check_output(command, cwd=folder, env=env, text=True, timeout=60))
+        return answered(project, *words)
 
     async with Client(over_stdio(project)) as client:
         await said(client, "deploy")

@@ -18,9 +18,9 @@ from emulator.services.mns.service import CERTIFICATE_PAGE, SCHEMA, MessageServi
 from emulator.services.mns.topics.model import ContentFormat, SubscriptionSettings
 from emulator.services.mns.topics.push import Pusher, PushPolicy
 from emulator.storage.database import Database
-from emulator.storage.migration import migrate
 from emulator.wire.request import OperationRequest
 from emulator.wire.xml import parse
+from tests.ready_database import with_tables
 from tests.waiting import until
 
 WORLD = Tenant(AccountId("1234567890123456"), Region("cn-hangzhou"))
@@ -123,7 +123,7 @@ class Site:
         self.ids = HalfwayIds()
         self.timers = VirtualTimers(self.clock)
         self.database = Database(path)
-        migrate(self.database, [SCHEMA])
+        with_tables(self.database, SCHEMA)
         self.functions = RecordingFunctions()
         self.signer = options.pop("signer", None) or PlainSigner()
         pusher = Pusher(

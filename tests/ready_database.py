@@ -1,0 +1,24 @@
+"""Tables that are made once: a database in memory gets a copy of them where how they come about is not under test."""
+
+import functools
+import sqlite3
+from pathlib import Path
+
+from emulator.storage.database import Database
+from emulator.storage.migration import Schema, migrate
+
+
+def with_tables(database: Database, schema: Schema) -> None:
+    """Do what `migrate` does; an empty database in memory gets a copy."""
+    is_empty = database.read("SELECT 1 FROM sqlite_master").fetchone() is None
+    if database.path is None and is_empty:
+        _made(schema.service, schema.folder).backup(database._connection)
+    else:
+        migrate(database, [schema])
+
+
+@functools.cache
+def _made(service: str, folder: Path) -> sqlite3.Connection:
+    database = Database(None)
+    migrate(database, [Schema(service, folder)])
+    return database._connection
