@@ -19,6 +19,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from pathlib import Path
@@ -260,12 +261,30 @@ def _become(request, streams):
     return request["words"]
 
 
+def _end(code):
+    """End as Python does, but leave the memory to the system: taking it apart copies what is shared with others."""
+    if isinstance(code, str):
+        print(code, file=sys.stderr)
+        code = 1
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            code = code or 120
+    os._exit(code or 0)
+
+
 if __name__ == "__main__":
     sys.argv[1:] = serve(int(sys.argv[1]))
     from emulator.cli.main import main
 
     try:
-        sys.exit(main())
+        code = main()
+    except SystemExit as ended:
+        code = ended.code
     except Exception:
         traceback.print_exc()
-        sys.exit(1)
+        code = 1
+    _end(code)
