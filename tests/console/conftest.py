@@ -30,9 +30,9 @@ def one_browser():
 
 @pytest.fixture(scope="module")
 def browser(one_browser):
-    """The browser, as if it had just been started."""
+    """The browser, as if it had just been started; an emulator that ends with the module waits for no page of it."""
+    yield one_browser
     renew(one_browser)
-    return one_browser
 
 
 def let_in(browser, localyun):
