@@ -1,9 +1,12 @@
 """A page that stays open while the emulator is started again says so, goes on by itself, and keeps what was typed."""
 
+import pytest
 from selenium.webdriver.common.by import By
 
 from emulator.testing import Emulator
 from tests.console.walking import eventually, opened, press, speak, text
+
+pytestmark = pytest.mark.waits
 
 
 def lost(console):
@@ -38,6 +41,7 @@ def test_page_goes_on_after_a_restart(browser, tmp_path):
         assert eventually(browser, lambda: [each.body for each in after.queue("kept").peek()] == ["half a sentence"])
         after.queue("kept").send("from a program")
         assert eventually(browser, lambda: "from a program" in text(browser))
+        browser.get("about:blank")  # the emulator's end would wait for the page
 
 
 def test_page_of_another_installation_asks_for_a_new_link(browser):
@@ -61,3 +65,4 @@ def test_page_of_another_installation_asks_for_a_new_link(browser):
         assert typed(browser) == "half a sentence"
         press(browser, "form[action$='/send'] button")
         assert eventually(browser, lambda: [each.body for each in queue.peek()] == ["half a sentence"])
+        browser.get("about:blank")

@@ -13,6 +13,8 @@ from emulator.wire.dates import parse_iso
 from tests import commands
 from tests.console.walking import eventually, opened, press, speak, text
 
+pytestmark = pytest.mark.waits
+
 ROOT = Path(__file__).parents[2]
 BEHIND_MS = 5_000
 _SHOWN = "return Number(document.getElementById('scrubber').dataset.last)"
