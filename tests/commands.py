@@ -44,12 +44,12 @@ def popen(words, *, cwd, env, stdin=None, stdout=None, stderr=None, start_new_se
     return subprocess.Popen([*COMMAND, *words], cwd=cwd, env=env, text=True, **given)
 
 
-def popen_code(code, arguments, *, loaded, stdin=None, stdout=None, stderr=None):
+def popen_code(code, arguments, *, loaded, cwd=".", env=os.environ, stdin=None, stdout=None, stderr=None):
     """Run *code* as ``python -c`` does, with text where a stream is a pipe, in a process that has *loaded* modules."""
     if not hasattr(os, "pidfd_open"):
         given = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
-        return subprocess.Popen([sys.executable, "-c", code, *arguments], text=True, **given)
-    return _parent(*loaded).start([code, *arguments], Path.cwd(), os.environ, (stdin, stdout, stderr))
+        return subprocess.Popen([sys.executable, "-c", code, *arguments], cwd=cwd, env=env, text=True, **given)
+    return _parent(*loaded).start([code, *arguments], Path(cwd).resolve(), env, (stdin, stdout, stderr))
 
 
 class Forking:
