@@ -18,6 +18,7 @@ from uuid import uuid4
 
 import pytest
 
+from tests import commands
 from tests.waiting import eventually
 
 pytest.importorskip("aliyunsdkfnf")
@@ -62,7 +63,7 @@ NODE_CLIENTS = [(sdk, client) for sdk, clients in NODE_SDKS.items() for client i
 
 
 def words(state, *arguments):
-    return [sys.executable, "-m", "emulator", "exec", *(["--state", str(state)] if state else []), *arguments]
+    return ["exec", *(["--state", str(state)] if state else []), *arguments]
 
 
 def environment(**more):
@@ -72,21 +73,12 @@ def environment(**more):
         for name, value in os.environ.items()
         if not name.startswith("LOCALYUN_") and name.upper() not in PROXIES
     }
-    return inherited | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"} | more
+    return inherited | {"PYTHONPATH": str(ROOT)} | more
 
 
 def execute(state, *arguments, folder=None, **more):
     """Run `exec` to its end."""
-    return subprocess.run(
-        words(state, *arguments),
-        cwd=folder,
-        env=environment(**more),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
+    return commands.run(words(state, *arguments), cwd=folder or Path.cwd(), env=environment(**more), timeout=60)
 
 
 def seen_by_command(state, **more):
@@ -101,8 +93,9 @@ def seen_by_command(state, **more):
 def running(state, *arguments, **more):
     """Run `exec` in the background; yields the process and its lines of output as they come."""
     process = subprocess.Popen(
-        words(state, *arguments), env=environment(**more), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+        [*commands.COMMAND, *words(state, *arguments)],
+        env=environment(PYTHONUNBUFFERED="1", **more), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
     lines = queue.Queue()
     reader = threading.Thread(target=lambda: [lines.put(line) for line in process.stdout], daemon=True)
     reader.start()
@@ -576,7 +569,7 @@ def test_streams_and_exit_code_are_the_command_s(emulator, tmp_path, start):
     code = "import sys; sys.stdout.write(sys.stdin.read() + ' '.join(sys.argv[1:])); sys.exit(7)"
 
     done = subprocess.run(
-        words(emulator.state, *start, "--", sys.executable, "-c", code, "--", "--start", "--state"),
+        [*commands.COMMAND, *words(emulator.state, *start, "--", sys.executable, "-c", code, "--", "--start", "--state")],
         input="in ", env=environment(), cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
 
