@@ -213,15 +213,18 @@ def sessions_of(site, name):
     return site.localyun.api.admin("GET", "sessions", function=name)["sessions"]
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize(
-    ("server", "client", "way"),
-    [("python", "python", "trigger"), ("python", "node", "domain"), ("node", "python", "domain"),
-     ("node", "node", "trigger")],
+    ("server", "client", "way", "transport"),
+    [("python", "python", "trigger", "sse"), ("node", "node", "trigger", "sse"),
+     ("python", "node", "domain", "sse"), ("node", "python", "domain", "sse"),
+     ("python", "node", "domain", "streamable"), ("node", "python", "domain", "streamable")],
     ids=lambda each: each,
 )  # fmt: skip
 def test_two_clients_keep_to_their_own_instances(site, server, client, transport, way):
-    """Check 24: every tool call sees its own client's words; what a client has left is free for the next."""
+    """Check 24: every tool call sees its own client's words; what a client has left is free for the next.
+
+    Those of one language over Streamable HTTP at a trigger say many more words below.
+    """
     check_available(server)
     check_available(client)
     name = served(site, server, transport)
