@@ -46,6 +46,7 @@ class Changes:
         self._latest = OrderedDict[str, int]()
         self._changed = asyncio.Event()
         self._listening = 0
+        self._ended = False
         self._watch: ExitStack | None = None
         self._pause: asyncio.TimerHandle | None = None
 
@@ -90,10 +91,13 @@ class Changes:
         return names
 
     async def listen(self, number: int, heartbeat_s: float) -> AsyncIterator[tuple[int, list[str]]]:
-        """Yield number and names of what changes after the change *number*; no names after a while without any."""
+        """Yield number and names of what changes after the change *number*; no names after a while without any.
+
+        `end` ends it.
+        """
         self._listening += 1
         try:
-            while True:
+            while not self._ended:
                 names = self.since(number)
                 number = self.mark()
                 if names:
@@ -108,6 +112,12 @@ class Changes:
                     yield number, []
         finally:
             self._listening -= 1
+
+    def end(self) -> None:
+        """Stop watching for good, and listening: a server that stops would wait for pages that are open."""
+        self._ended = True
+        self._changed.set()
+        self.close()
 
     def close(self) -> None:
         """Stop watching."""

@@ -185,8 +185,8 @@ class ConsoleFront(UnsignedFront):
         self._thread: ThreadPoolExecutor | None = None
 
     def close(self) -> None:
-        """End the thread and stop watching for changes."""
-        self._changes.close()
+        """End the thread and the streams of changes."""
+        self._changes.end()
         if self._thread is not None:
             self._thread.shutdown(wait=False, cancel_futures=True)
 

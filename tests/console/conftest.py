@@ -30,7 +30,7 @@ def one_browser():
 
 @pytest.fixture(scope="module")
 def browser(one_browser):
-    """The browser, as if it had just been started; an emulator that ends with the module waits for no page of it."""
+    """The browser, as if it had just been started, and so left to the next module."""
     yield one_browser
     renew(one_browser)
 

@@ -167,4 +167,3 @@ def test_function_out_of_memory_and_a_mocked_one_say_so(browser, tmp_path):
         emulator.mock("big", returns=1)
         opened(browser, emulator, "/functions/big")
         assert "in place of the function" in text(browser)
-        browser.get("about:blank")  # the emulator's end would wait for the page

@@ -37,7 +37,9 @@ def running(localyun):
     """All tutorials, started; they are ended with the module."""
     environment = {**os.environ, **localyun.env, "LOCALYUN_STATE": str(localyun.state)}
     options = ["--keep", "--events", "--state", str(localyun.state)]
-    started = [commands.popen(["tutorial", "run", each.name, *options], cwd=ROOT, env=environment) for each in TUTORIALS]
+    started = [
+        commands.popen(["tutorial", "run", each.name, *options], cwd=ROOT, env=environment) for each in TUTORIALS
+    ]
     yield started
     for each in started:
         each.terminate()

@@ -101,6 +101,18 @@ async def test_listener_hears_of_what_changes_while_it_waits(changes, rows):
     changes.close()
 
 
+async def test_end_ends_what_listens(changes, rows):
+    """Who waits is told of nothing more, and who comes later of nothing at all."""
+    waiting = asyncio.ensure_future(anext(changes.listen(changes.mark(), 60), None))
+    await asyncio.sleep(0)
+
+    changes.end()
+
+    assert await waiting is None
+    assert await anext(changes.listen(0, 60), None) is None
+    assert rows.tell is None
+
+
 async def test_lines_of_the_log_are_heard(changes, journal):
     """From any thread."""
     seen = changes.mark()
