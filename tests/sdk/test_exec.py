@@ -568,8 +568,9 @@ def test_streams_and_exit_code_are_the_command_s(emulator, tmp_path, start):
     """Arguments that look like ours, input, output and the exit code go through untouched."""
     code = "import sys; sys.stdout.write(sys.stdin.read() + ' '.join(sys.argv[1:])); sys.exit(7)"
 
+    arguments = words(emulator.state, *start, "--", sys.executable, "-c", code, "--", "--start", "--state")
     done = subprocess.run(
-        [*commands.COMMAND, *words(emulator.state, *start, "--", sys.executable, "-c", code, "--", "--start", "--state")],
+        [*commands.COMMAND, *arguments],
         input="in ", env=environment(), cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
 
