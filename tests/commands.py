@@ -4,6 +4,8 @@ Each is a process of its own, as from a shell: it gets arguments, environment, w
 runs `emulator.cli.main.main` and ends as Python ends, but for the freeing of memory. What decides how Python itself
 starts (its own variables, the locale) is not obeyed; where that matters, or where the system cannot do this, the
 program is started the ordinary way.
+
+`popen_code` does the same for programs of tests, whose libraries take longer to load than what they are for.
 """
 
 import array
@@ -41,6 +43,14 @@ def popen(words, *, cwd, env, stdin=None, stdout=None, stderr=None, start_new_se
         return _parent().start(words, cwd, env, (stdin, stdout, stderr), start_new_session)
     given = {"stdin": stdin, "stdout": stdout, "stderr": stderr, "start_new_session": start_new_session}
     return subprocess.Popen([*COMMAND, *words], cwd=cwd, env=env, text=True, **given)
+
+
+def popen_code(code, arguments, *, loaded, cwd=".", env=os.environ, stdin=None, stdout=None, stderr=None):
+    """Run *code* as ``python -c`` does, with text where a stream is a pipe, in a process that has *loaded* modules."""
+    if not hasattr(os, "pidfd_open"):
+        given = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
+        return subprocess.Popen([sys.executable, "-c", code, *arguments], cwd=cwd, env=env, text=True, **given)
+    return _parent(*loaded).start([code, *arguments], Path(cwd).resolve(), env, (stdin, stdout, stderr))
 
 
 class Forking:
@@ -93,17 +103,17 @@ def _can_fork(env):
 
 
 @functools.cache
-def _parent():
-    return Parent()
+def _parent(*modules):
+    return Parent(*modules)
 
 
 class Parent:
-    """The process that has loaded the command; ends with this one."""
+    """The process that has loaded the command, or *modules* for programs of tests; ends with this one."""
 
-    def __init__(self):
+    def __init__(self, *modules):
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            command = [sys.executable, "-m", "tests.commands", str(theirs.fileno())]
+            command = [sys.executable, "-m", "tests.commands", str(theirs.fileno()), *modules]
             environment = os.environ | {"PYTHONPATH": str(ROOT)}
             self._process = subprocess.Popen(
                 command, cwd=ROOT, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
@@ -208,9 +218,9 @@ class Child(subprocess.Popen):
                 os.kill(self.pid, sig)
 
 
-def serve(number):
+def serve(number, modules):
     """Fork a child for each request that arrives at a socket; in the child, return its arguments."""
-    _load()
+    _load(modules)
     asking = socket.socket(fileno=number)
     waiting = selectors.DefaultSelector()
     waiting.register(asking, selectors.EVENT_READ)
@@ -227,6 +237,8 @@ def serve(number):
                 sys.exit()
             pid = os.fork()
             if pid == 0:
+                waiting.close()  # a later collection would close what has its number by then
+                asking.close()
                 return _become(json.loads(message), streams)
             for each in streams:
                 os.close(each)
@@ -234,14 +246,15 @@ def serve(number):
             asking.send(json.dumps({"pid": pid}).encode())
 
 
-def _load():
-    """Import what commands use; collections later look at what was made since."""
-    import emulator.cli.commands
+def _load(modules):
+    """Import *modules*, or what commands use; collections later look at what was made since."""
+    if not modules:
+        import emulator.cli.commands
 
-    for module in pkgutil.iter_modules(emulator.cli.commands.__path__, "emulator.cli.commands."):
-        with contextlib.suppress(ImportError):
-            importlib.import_module(module.name)
-    for name in ("emulator.app", "emulator.composition", "emulator.cli.main"):
+        for module in pkgutil.iter_modules(emulator.cli.commands.__path__, "emulator.cli.commands."):
+            with contextlib.suppress(ImportError):
+                importlib.import_module(module.name)
+    for name in modules or ("emulator.app", "emulator.composition", "emulator.cli.main"):
         importlib.import_module(name)
     gc.collect()
     gc.freeze()
@@ -280,12 +293,22 @@ def _end(code):
     sys.exit(code)
 
 
-if __name__ == "__main__":
-    sys.argv[1:] = serve(int(sys.argv[1]))
-    from emulator.cli.main import main
+def _run_code():
+    """Run the first argument as ``python -c`` does."""
+    code, sys.argv[0] = sys.argv.pop(1), "-c"
+    exec(compile(code, "<string>", "exec"), {"__name__": "__main__"})
 
+
+if __name__ == "__main__":
+    number, *loaded = sys.argv[1:]
+    sys.argv[1:] = serve(int(number), loaded)
     try:
-        code = main()
+        if loaded:
+            code = _run_code()
+        else:
+            from emulator.cli.main import main
+
+            code = main()
     except SystemExit as ended:
         code = ended.code
     except Exception:

@@ -55,10 +55,15 @@ def pytest_collection_finish():
 
 
 def pytest_collection_modifyitems(items):
-    """Mark the tests that start programs, which `dev.py test --quick` leaves out."""
+    """Mark the tests that start programs, which `dev.py test --quick` leaves out; begin with those that wait long.
+
+    They take one process much time and the processors little, so that none may be the last, or be beside another.
+    """
     for item in items:
         if STARTING & set(getattr(item, "fixturenames", ())):
             item.add_marker("starts_programs")
+    if "PYTEST_XDIST_WORKER" in os.environ:  # the first of several processes begins with the first part of the list
+        items.sort(key=lambda item: item.get_closest_marker("waits") is None)
 
 
 PORT_ATTEMPTS = 20

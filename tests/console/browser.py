@@ -47,6 +47,19 @@ def chromium(language="en", program=PROGRAM):
         driver.quit()
 
 
+def renew(driver: Any) -> None:
+    """Make a browser what it was when it started: one empty tab, in which nothing is emulated, and no cookies."""
+    former = driver.window_handles
+    driver.switch_to.new_window("tab")
+    fresh = driver.current_window_handle
+    for handle in former:
+        driver.switch_to.window(handle)
+        driver.close()
+    driver.switch_to.window(fresh)
+    driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
+    driver.execute_cdp_cmd("Network.clearBrowserCache", {})
+
+
 def resize(driver: Any, width: int, height: int, theme: str = "") -> None:
     """Give the page a size in pixels, and the theme ``light`` or ``dark``."""
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}

@@ -6,7 +6,7 @@ import pytest
 
 from emulator.testing import Emulator
 from tests.console import scene
-from tests.console.browser import MISSING, WINDOWED, chromium
+from tests.console.browser import MISSING, WINDOWED, chromium, renew
 
 
 @pytest.fixture(scope="module")
@@ -19,13 +19,20 @@ def localyun(tmp_path_factory):
         yield kit
 
 
-@pytest.fixture(scope="module")
-def browser():
+@pytest.fixture(scope="session")
+def one_browser():
     """Chromium; tests with it are left out where it is not installed."""
     if MISSING:
         pytest.skip(f"{' and '.join(MISSING)} missing; python3 dev.py browser installs what the console's tests need")
     with chromium() as driver:
         yield driver
+
+
+@pytest.fixture(scope="module")
+def browser(one_browser):
+    """The browser, as if it had just been started, and so left to the next module."""
+    yield one_browser
+    renew(one_browser)
 
 
 def let_in(browser, localyun):

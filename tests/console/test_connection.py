@@ -1,9 +1,13 @@
 """A page that stays open while the emulator is started again says so, goes on by itself, and keeps what was typed."""
 
+import pytest
+import requests
 from selenium.webdriver.common.by import By
 
 from emulator.testing import Emulator
-from tests.console.walking import eventually, opened, press, speak, text
+from tests.console.walking import ROOT, eventually, opened, press, speak, text
+
+pytestmark = pytest.mark.waits
 
 
 def lost(console):
@@ -38,6 +42,18 @@ def test_page_goes_on_after_a_restart(browser, tmp_path):
         assert eventually(browser, lambda: [each.body for each in after.queue("kept").peek()] == ["half a sentence"])
         after.queue("kept").send("from a program")
         assert eventually(browser, lambda: "from a program" in text(browser))
+
+
+def test_stream_of_changes_ends_with_the_emulator():
+    """It comes to its end, and is not broken off when the emulator has waited long enough."""
+    with Emulator() as localyun, requests.Session() as session:
+        session.get(localyun.endpoint + localyun.api.admin("POST", "console-link")["path"])
+        stream = session.get(f"{localyun.endpoint}{ROOT}/changes", stream=True).iter_content(None)
+        begin = next(stream)
+        localyun.api.admin("POST", "stop")
+        list(stream)  # raises an error where the connection breaks
+
+    assert begin.startswith(b"retry: ")
 
 
 def test_page_of_another_installation_asks_for_a_new_link(browser):

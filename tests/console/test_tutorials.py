@@ -1,8 +1,6 @@
 """The eight tutorials run, all at once; the page of each execution keeps up with its history."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,10 @@ from emulator.samples import TUTORIALS
 from emulator.testing import Emulator
 from emulator.testing.api import ApiError
 from emulator.wire.dates import parse_iso
+from tests import commands
 from tests.console.walking import eventually, opened, press, speak, text
+
+pytestmark = pytest.mark.waits
 
 ROOT = Path(__file__).parents[2]
 BEHIND_MS = 5_000
@@ -35,14 +36,10 @@ def localyun():
 def running(localyun):
     """All tutorials, started; they are ended with the module."""
     environment = {**os.environ, **localyun.env, "LOCALYUN_STATE": str(localyun.state)}
-    words = [sys.executable, "-m", "emulator", "tutorial", "run"]
+    options = ["--keep", "--events", "--state", str(localyun.state)]
     started = [
-        subprocess.Popen(
-            [*words, each.name, "--keep", "--events", "--state", str(localyun.state)],
-            cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )
-        for each in TUTORIALS
-    ]  # fmt: skip
+        commands.popen(["tutorial", "run", each.name, *options], cwd=ROOT, env=environment) for each in TUTORIALS
+    ]
     yield started
     for each in started:
         each.terminate()
@@ -61,7 +58,7 @@ def test_page_keeps_up_with_the_history(console, localyun, tutorial):
     def behind(execution, last):
         assert eventually(console, lambda: console.execute_script(_SHOWN) >= last, BEHIND_MS / 1000), execution
 
-    while execution.status in {"Running", "Starting"}:
+    while execution.describe(wait_s=1)["Status"] in {"Running", "Starting"}:
         behind(execution, _last_old(localyun, execution))
     history = execution.history
     behind(execution, history[-1]["EventId"])

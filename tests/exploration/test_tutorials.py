@@ -236,6 +236,7 @@ def test_repaired_transaction_books_all(bare, deviations, faults):
     assert all(outcome == ("Succeeded", list(UNDOING)) for outcome in outcomes)
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize(("deviations", "faults"), BOUNDS, ids=["pairs", "all"])
 def test_repaired_transaction_leaves_nothing_behind(bare, deviations, faults):
     """When the hotel is full all is undone, whatever befalls the calls."""

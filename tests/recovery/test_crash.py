@@ -9,6 +9,7 @@ import pytest
 
 pytestmark = [
     pytest.mark.recovery,
+    pytest.mark.waits,
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds orphans as Linux shows them"),
 ]
 

@@ -18,6 +18,7 @@ QUIET = Sample(
 )  # fmt: skip
 
 
+@pytest.mark.waits
 def test_a_few_seconds_of_mixed_load_bring_the_expected_answers_only(tmp_path):
     """Every kind of client has done something, and each answer was one it can expect."""
     told = tmp_path / "told.json"

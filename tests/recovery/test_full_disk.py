@@ -173,8 +173,7 @@ def test_what_was_under_way_goes_on_when_there_is_room_again(cramped):
     filler = "x" * 1000
     eventually(lambda: [send(emulator, filler)[0] for _ in range(20)] == [500] * 20)
     deadline = time.monotonic() + 3  # the executions want to go on meanwhile
-    while time.monotonic() < deadline:
-        send(emulator, filler)
+    eventually(lambda: send(emulator, filler) and time.monotonic() > deadline)
     disk.make_room()
 
     eventually(lambda: _call_later(emulator))

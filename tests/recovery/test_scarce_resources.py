@@ -178,6 +178,7 @@ def package(source):
     return made.getvalue()
 
 
+@pytest.mark.waits
 def test_without_file_descriptors_calls_wait_or_fail_and_then_work_again(new_emulator, functions):
     """Connections are taken up once there is room; the warm function goes on, a cold one fails with an error."""
     emulator = new_emulator(functions).start()

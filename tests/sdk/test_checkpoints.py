@@ -1,13 +1,14 @@
 """Checkpoints of a running emulator: what is saved comes back whole, and goes on from there."""
 
+import base64
 import json
-import subprocess
-import sys
+import os
 import zipfile
 
 import pytest
 
 from emulator.testing import ApiError, Emulator
+from tests import commands
 
 WAIT = """
 version: v1
@@ -19,18 +20,24 @@ steps:
 """
 
 
-@pytest.fixture(params=["kept", "ephemeral"])
-def localyun(request, tmp_path):
-    state = tmp_path / "state" if request.param == "kept" else None
+@pytest.fixture(scope="module", params=["kept", "ephemeral"])
+def running(request, tmp_path_factory):
+    state = tmp_path_factory.mktemp("kept") / "state" if request.param == "kept" else None
     with Emulator(state=state) as kit:
         yield kit
 
 
+@pytest.fixture
+def localyun(running):
+    """An emulator with nothing in it, whose time is the system's."""
+    yield running
+    for each in running.api.admin("GET", "checkpoints")["checkpoints"]:
+        running.api.admin("DELETE", f"checkpoints/{each['name']}")
+    running.reset()
+
+
 def cli(kit, *words):
-    done = subprocess.run(
-        [sys.executable, "-m", "emulator", *words], env={**__import__("os").environ, **kit.env, "LC_ALL": "C.UTF-8"},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = commands.run(words, cwd=kit.state, env={**os.environ, **kit.env, "LC_ALL": "C.UTF-8"}, timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -105,8 +112,6 @@ def test_code_and_objects_come_back(localyun, tmp_path):
     package = tmp_path / "code.zip"
     with zipfile.ZipFile(package, "w") as archive:
         archive.writestr("index.py", "def handler(event, context):\n    return b'first'\n")
-    import base64
-
     body = {
         "functionName": "say", "runtime": "python3.10", "handler": "index.handler",
         "code": {"zipFile": base64.b64encode(package.read_bytes()).decode()},

@@ -1,6 +1,7 @@
 """`localyun exec`: programs written for the cloud, run unchanged as real processes against a real emulator."""
 
 import contextlib
+import functools
 import json
 import os
 import queue
@@ -17,6 +18,7 @@ from uuid import uuid4
 
 import pytest
 
+from tests import commands
 from tests.waiting import eventually
 
 pytest.importorskip("aliyunsdkfnf")
@@ -27,32 +29,41 @@ ROOT = Path(__file__).parents[2]
 SCRIPTS = Path(__file__).parent / "scripts"
 PROXIES = {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"}
 
-CLIENTS = {
-    "core-fnf-http": "Flows", "core-fnf-https": "Flows", "core-sts-https": "AccountId",
-    "core-located-fnf": "Flows", "core-located-mns": "Success",
-    "tea-fnf": "Flows", "tea-fnf-default-credentials": "Flows", "tea-fnf-async": "Flows",
-    "fc2-http": "services", "fc2-https": "services",
-    "fc3": "functions", "fc3-regional": "functions", "fc3-async": "functions", "fc-open": "services",
-    "fc-open-default": "services", "fc-open-trigger-http": "triggered", "fc-open-trigger-https": "triggered",
-    "tea-fnf-http": "Flows",
-    "mns-http": "hello", "mns-https": "hello", "mns-open": "Success", "sts": "AccountId",
+SDKS = {
+    "aliyun-python-sdk-core": {
+        "core-fnf-http": "Flows", "core-fnf-https": "Flows", "core-sts-https": "AccountId",
+        "core-located-fnf": "Flows", "core-located-mns": "Success",
+    },
+    "alibabacloud_fnf20190315": {
+        "tea-fnf": "Flows", "tea-fnf-http": "Flows", "tea-fnf-default-credentials": "Flows", "tea-fnf-async": "Flows",
+    },
+    "fc2": {"fc2-http": "services", "fc2-https": "services"},
+    "alibabacloud_fc20230330": {"fc3": "functions", "fc3-regional": "functions", "fc3-async": "functions"},
+    "alibabacloud_fc_open20210406": {
+        "fc-open": "services", "fc-open-default": "services",
+        "fc-open-trigger-http": "triggered", "fc-open-trigger-https": "triggered",
+    },
+    "mns": {"mns-http": "hello", "mns-https": "hello"},
+    "alibabacloud_mns_open20220119": {"mns-open": "Success"},
+    "alibabacloud_sts20150401": {"sts": "AccountId"},
 }  # fmt: skip
+"""What a client's answer has in it, by the SDK whose clients run in one process."""
 
-NODE_CLIENTS = {
-    "pop-http": "Flows", "pop-https": "Flows", "fnf": "Flows", "fc2-http": "services", "fc2-https": "services",
-    "fc3": "functions", "fc3-regional": "functions", "sts": "accountId", "mns-http": "hello", "mns-https": "hello",
-    "ali-mns": "MessageId",
-}  # fmt: skip
-
-NODE_PACKAGES = {
-    "pop": "@alicloud/pop-core", "fnf": "@alicloud/fnf-2019-03-15", "fc2": "@alicloud/fc2",
-    "fc3": "@alicloud/fc20230330", "fc3-regional": "@alicloud/fc20230330",
-    "sts": "@alicloud/sts20150401", "mns": "@alicloud/mns", "ali-mns": "ali-mns",
-}  # fmt: skip
+NODE_SDKS = {
+    "@alicloud/pop-core": {"pop-http": "Flows", "pop-https": "Flows"},
+    "@alicloud/fnf-2019-03-15": {"fnf": "Flows"},
+    "@alicloud/fc2": {"fc2-http": "services", "fc2-https": "services"},
+    "@alicloud/fc20230330": {"fc3": "functions", "fc3-regional": "functions"},
+    "@alicloud/sts20150401": {"sts": "accountId"},
+    "@alicloud/mns": {"mns-http": "hello", "mns-https": "hello"},
+    "ali-mns": {"ali-mns": "MessageId"},
+}
+CLIENTS = [(sdk, client) for sdk, clients in SDKS.items() for client in clients]
+NODE_CLIENTS = [(sdk, client) for sdk, clients in NODE_SDKS.items() for client in clients]
 
 
 def words(state, *arguments):
-    return [sys.executable, "-m", "emulator", "exec", *(["--state", str(state)] if state else []), *arguments]
+    return ["exec", *(["--state", str(state)] if state else []), *arguments]
 
 
 def environment(**more):
@@ -62,21 +73,12 @@ def environment(**more):
         for name, value in os.environ.items()
         if not name.startswith("LOCALYUN_") and name.upper() not in PROXIES
     }
-    return inherited | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"} | more
+    return inherited | {"PYTHONPATH": str(ROOT)} | more
 
 
 def execute(state, *arguments, folder=None, **more):
     """Run `exec` to its end."""
-    return subprocess.run(
-        words(state, *arguments),
-        cwd=folder,
-        env=environment(**more),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
+    return commands.run(words(state, *arguments), cwd=folder or Path.cwd(), env=environment(**more), timeout=60)
 
 
 def seen_by_command(state, **more):
@@ -91,8 +93,9 @@ def seen_by_command(state, **more):
 def running(state, *arguments, **more):
     """Run `exec` in the background; yields the process and its lines of output as they come."""
     process = subprocess.Popen(
-        words(state, *arguments), env=environment(**more), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+        [*commands.COMMAND, *words(state, *arguments)],
+        env=environment(PYTHONUNBUFFERED="1", **more), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
     lines = queue.Queue()
     reader = threading.Thread(target=lambda: [lines.put(line) for line in process.stdout], daemon=True)
     reader.start()
@@ -118,13 +121,35 @@ def wait_for(lines, text, within_s=60):
     pytest.fail(f"{text!r} did not come after {before}")
 
 
-@pytest.mark.parametrize(("client", "expected"), CLIENTS.items(), ids=CLIENTS)
-def test_client_at_the_cloud_s_address_reaches_the_emulator(emulator, client, expected):
-    """A program that names only account and region gets its answer from the emulator."""
-    done = execute(emulator.state, "--", sys.executable, str(SCRIPTS / "clients.py"), client)
+@functools.cache
+def node_packages():
+    """The SDKs that Node.js finds."""
+    code = "for (const each of process.argv.slice(1)) try { require.resolve(each); console.log(each); } catch {}"
+    return subprocess.run(["node", "-e", code, *NODE_SDKS], capture_output=True, text=True, check=True).stdout.split()
 
-    assert done.returncode == 0, done.stderr
-    assert expected in done.stdout
+
+@pytest.fixture(scope="module")
+def answers(emulator):
+    """What the clients of an SDK are answered, by name, and what their program has said to standard error."""
+
+    @functools.cache
+    def of(sdk):
+        program, clients = ("node", NODE_SDKS) if sdk in NODE_SDKS else (sys.executable, SDKS)
+        script = SCRIPTS / ("clients.js" if program == "node" else "clients.py")
+        done = execute(emulator.state, "--", program, str(script), *clients[sdk])
+        assert done.returncode == 0, done.stderr
+        return {name: json.dumps(answer) for name, answer in map(json.loads, done.stdout.splitlines())}, done.stderr
+
+    return of
+
+
+@pytest.mark.parametrize(("sdk", "client"), CLIENTS)
+def test_client_at_the_cloud_s_address_reaches_the_emulator(answers, sdk, client):
+    """A program that names only account and region gets its answers from the emulator."""
+    told, errors = answers(sdk)
+
+    assert client in told, errors
+    assert SDKS[sdk][client] in told[client]
 
 
 def test_clients_that_obey_proxies_do_not_call_them(emulator):
@@ -154,20 +179,19 @@ def test_node_program_at_the_cloud_s_address_reaches_the_emulator(emulator, sche
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
-@pytest.mark.parametrize(("client", "expected"), NODE_CLIENTS.items(), ids=NODE_CLIENTS)
-def test_node_client_at_the_cloud_s_address_reaches_the_emulator(emulator, client, expected):
+@pytest.mark.parametrize(("sdk", "client"), NODE_CLIENTS)
+def test_node_client_at_the_cloud_s_address_reaches_the_emulator(emulator, answers, sdk, client):
     """As for Python, for the packages that Node.js finds through NODE_PATH."""
-    package = NODE_PACKAGES[client.split("-http")[0]]
-    if subprocess.run(["node", "-e", f"require.resolve('{package}')"], capture_output=True, check=False).returncode:
-        pytest.skip(f"needs {package} (python3 dev.py clients)")
+    if sdk not in node_packages():
+        pytest.skip(f"needs {sdk} (python3 dev.py clients)")
     if client == "ali-mns":
         made = execute(emulator.state, "--", sys.executable, "-m", "emulator", "queue", "create", "node-mns")
         assert made.returncode == 0, made.stderr
 
-    done = execute(emulator.state, "--", "node", str(SCRIPTS / "clients.js"), client)
+    told, errors = answers(sdk)
 
-    assert done.returncode == 0, done.stderr
-    assert expected in done.stdout
+    assert client in told, errors
+    assert NODE_SDKS[sdk][client] in told[client]
 
 
 FC_ADDRESS = "1.cn-hangzhou.fc.aliyuncs.com/"
@@ -308,25 +332,33 @@ def test_programs_started_by_a_hooked_program_find_the_proxy(emulator, go_progra
     assert "MissingRequiredHeader" in done.stdout
 
 
-@pytest.mark.skipif(shutil.which("java") is None, reason="needs Java")
-def test_java_program_trusts_the_emulator_s_certificates(emulator):
+@pytest.fixture(scope="module")
+def java_program(tmp_path_factory):
+    """The words that run the Java program of the scripts folder; the short time it has is no time to optimize."""
+    if shutil.which("javac") is None:
+        pytest.skip("needs a JDK")
+    folder = tmp_path_factory.mktemp("java")
+    subprocess.run(["javac", "-d", str(folder), str(SCRIPTS / "Plain.java")], check=True, timeout=60)
+    return ["java", "-XX:TieredStopAtLevel=1", "-cp", str(folder), "Plain"]
+
+
+def test_java_program_trusts_the_emulator_s_certificates(emulator, java_program):
     """The trust store of the options holds the authority."""
     address = f"https://localhost:{emulator.https_port}/_localyun/health"
 
-    done = execute(emulator.state, "--", "java", str(SCRIPTS / "Plain.java"), address)
+    done = execute(emulator.state, "--", *java_program, address)
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith('200 {"status": "ok"')
 
 
-@pytest.mark.skipif(shutil.which("javac") is None, reason="needs a JDK")
 @pytest.mark.parametrize("client", ["HttpURLConnection", "java.net.http"])
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_java_programs_that_cannot_log_in_to_a_proxy_reach_the_emulator(emulator, client, scheme):
+def test_java_programs_that_cannot_log_in_to_a_proxy_reach_the_emulator(emulator, java_program, client, scheme):
     """The agent does it for them; nothing of the secret is among the options that Java prints."""
     address = f"{scheme}://{FC_ADDRESS}"
 
-    done = execute(emulator.state, "--", "java", str(SCRIPTS / "Plain.java"), address, client)
+    done = execute(emulator.state, "--", *java_program, address, client)
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("400 ")
@@ -536,8 +568,9 @@ def test_streams_and_exit_code_are_the_command_s(emulator, tmp_path, start):
     """Arguments that look like ours, input, output and the exit code go through untouched."""
     code = "import sys; sys.stdout.write(sys.stdin.read() + ' '.join(sys.argv[1:])); sys.exit(7)"
 
+    arguments = words(emulator.state, *start, "--", sys.executable, "-c", code, "--", "--start", "--state")
     done = subprocess.run(
-        words(emulator.state, *start, "--", sys.executable, "-c", code, "--", "--start", "--state"),
+        [*commands.COMMAND, *arguments],
         input="in ", env=environment(), cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
 
@@ -628,7 +661,7 @@ def test_commands_that_cannot_run_are_told_as_shells_do(emulator, tmp_path):
 def test_a_state_machine_runs_through_the_official_client_for_node(emulator):
     """Made, started, its token reported both ways, described, its history read; a bad update says why."""
     for package in ("@alicloud/fnf-2019-03-15", "@alicloud/mns"):
-        if subprocess.run(["node", "-e", f"require.resolve('{package}')"], capture_output=True, check=False).returncode:
+        if package not in node_packages():
             pytest.skip(f"needs {package} (python3 dev.py clients)")
 
     done = execute(emulator.state, "--", "node", str(SCRIPTS / "statemachine.js"))

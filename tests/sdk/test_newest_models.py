@@ -1,6 +1,7 @@
 """Members of the official SDKs' models that occur nowhere in the emulator: each has a reason, or is to be built."""
 
 import ast
+import functools
 import importlib
 import inspect
 import json
@@ -52,6 +53,7 @@ def written(model):
     return re.findall(r"result\['([^']+)'\] =", inspect.getsource(model.to_map))
 
 
+@functools.cache
 def known_words():
     """Return every word of the emulator's names and texts in lower case."""
     words = set()

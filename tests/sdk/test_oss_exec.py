@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import commands
+
 pytest.importorskip("oss2")
 pytest.importorskip("moto.s3.models")
 
@@ -23,11 +25,9 @@ _numbers = count()
 def execute(emulator, *command):
     """Run a command under `exec` to its end and return the JSON it prints."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LOCALYUN_")}
-    done = subprocess.run(
-        [sys.executable, "-m", "emulator", "exec", "--state", str(emulator.state), "--", *command],
-        env=environment | {"PYTHONPATH": str(ROOT)},
-        capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+    environment["PYTHONPATH"] = str(ROOT)
+    words = ["exec", "--state", str(emulator.state), "--", *command]
+    done = commands.run(words, cwd=ROOT, env=environment, timeout=60)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

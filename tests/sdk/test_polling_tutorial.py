@@ -15,7 +15,7 @@ import pytest
 from emulator.testing.process import kit_at
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.sdk
+pytestmark = [pytest.mark.sdk, pytest.mark.waits]
 
 APPLICATION = Path(__file__).parents[2] / "sample-apps" / "poll-for-task-status"
 FLOW = (APPLICATION / "flow.yml").read_text()

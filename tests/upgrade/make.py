@@ -18,6 +18,7 @@ from pathlib import Path
 from emulator.cli.client import connect, until
 from emulator.config import load
 from emulator.kernel.clock import SystemClock
+from tests import commands, ready_certificates
 from tests.upgrade.content import TEMPLATE, World
 
 STATES = Path(__file__).parent / "states"
@@ -73,19 +74,25 @@ AdjustableClock.now = lambda clock: now(clock) + shift_ms
 sys.exit(main())
 """
 """An emulator whose own time is another; the time of signatures is the system's."""
+PROGRAM = ("emulator.cli.main", "emulator.cli.commands.start", "emulator.app", "emulator.composition")
 
 
 def start(python, state, shift_ms=None):
-    """Start the emulator of *python* on *state*; return its process and a client that is signed in."""
-    program = ["-m", "emulator"] if shift_ms is None else ["-c", AT_ANOTHER_TIME, str(shift_ms)]
+    """Start the emulator of *python* on *state*; return its process and a client that is signed in.
+
+    With *shift_ms* it is this version's, and its time is so many milliseconds ahead of the system's.
+    """
+    words = ["start", "--port", "0", "--https-port", "0", "--state", str(state)]
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("LOCALYUN_", "PYTHONPATH"))}
     state.mkdir(parents=True, exist_ok=True)
-    with (state.parent / "server.log").open("ab") as log:
-        process = subprocess.Popen(
-            [python, *program, "start", "--port", "0", "--https-port", "0", "--state", str(state)],
-            cwd=state.parent, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-        )  # fmt: skip
     (state / "endpoint.json").unlink(missing_ok=True)
+    with (state.parent / "server.log").open("ab") as log:
+        place = {"cwd": state.parent, "env": environment, "stdout": log, "stderr": log}
+        if shift_ms is None:
+            process = subprocess.Popen([python, "-m", "emulator", *words], stdin=subprocess.DEVNULL, **place)
+        else:
+            ready_certificates.give(state)
+            process = commands.popen_code(AT_ANOTHER_TIME, [str(shift_ms), *words], loaded=PROGRAM, **place)
     until(lambda: process.poll() is not None or (state / "endpoint.json").exists(), DEADLINE_S)
     if process.poll() is not None:
         raise RuntimeError((state.parent / "server.log").read_text())

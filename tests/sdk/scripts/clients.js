@@ -1,7 +1,8 @@
 'use strict';
 
 /*
- * Official and common Node.js clients at the cloud's own addresses: `node clients.js NAME` prints the answer.
+ * Official and common Node.js clients at the cloud's own addresses: `node clients.js NAME...` prints a line for each,
+ * a JSON list of its name and the answer; one that fails has none.
  * The packages are found through NODE_PATH or node_modules; no endpoint of an emulator is named.
  */
 
@@ -74,13 +75,13 @@ const CLIENTS = {
   },
 };
 
-CLIENTS[process.argv[2]]().then(
-  (answer) => {
-    console.log(JSON.stringify(answer));
-    process.exit(0); // clients keep their connections, and with them the process
-  },
-  (error) => {
-    console.error(error);
-    process.exit(1);
-  },
-);
+(async () => {
+  for (const name of process.argv.slice(2)) {
+    try {
+      console.log(JSON.stringify([name, await CLIENTS[name]()]));
+    } catch (error) {
+      console.error(error);
+    }
+  }
+  process.exit(0); // clients keep their connections, and with them the process
+})();

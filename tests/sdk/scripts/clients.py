@@ -1,4 +1,6 @@
-"""Every official Python client at its own default address; `python clients.py NAME` prints what the service answered.
+"""Every official Python client at its own default address: `python clients.py NAME...` prints a line for each.
+
+A line is a JSON list of the client's name and what the service has answered; one that fails has none.
 
 No endpoint of an emulator is named: addresses are the cloud's, made of account and region as users write them.
 """
@@ -10,6 +12,7 @@ import os
 import pathlib
 import sys
 import tempfile
+import traceback
 
 ACCOUNT = os.environ["ACCOUNT_ID"]
 REGION = os.environ["REGION"]
@@ -228,4 +231,8 @@ CLIENTS = {
 }
 
 if __name__ == "__main__":
-    print(json.dumps(CLIENTS[sys.argv[1]](), default=str))
+    for name in sys.argv[1:]:
+        try:
+            print(json.dumps([name, CLIENTS[name]()], default=str))
+        except Exception:
+            traceback.print_exc()
