@@ -82,7 +82,10 @@ class Page:
 
 
 PAGES = {
-    "README.md": Page(printed=('execution Succeeded: {"s":"ok"}', "is serving", "stopped http")),
+    "README.md": Page(
+        then={"localyun tutorial run callback": "localyun stop"},
+        printed=('execution Succeeded: {"s":"ok"}', "is serving", "stopped http"),
+    ),
     "docs/index.md": Page(
         files={"app.py": WORKER, "test_app.py": "def test_it(localyun):\n    localyun.queue('orders').send('one')\n"},
         printed=("b'an order'", "1 passed", "poll-for-task-status"),
