@@ -1,7 +1,8 @@
 """What the services refuse, in the language of the page.
 
-The services speak English, as their clients expect. A text of theirs is recognized by its sentence, whose fields stand
-for names and values, of which some are sentences again; one that is not among them stays as it is.
+The services speak English, as their clients expect. A message that is a phrase says itself what it is made of. Another
+one is recognized by its sentence, whose fields stand for names and values, of which some are sentences again; one that
+is not among them stays as it is.
 """
 
 import re
@@ -10,6 +11,7 @@ from functools import cache
 
 from emulator.console.forms import FormRefused
 from emulator.kernel.errors import ErrorRow, ServiceError, Unavailable
+from emulator.kernel.phrases import Phrase
 from emulator.lab.errors import ERRORS as LAB
 from emulator.oss.errors import ERRORS as OSS
 from emulator.services.fc.errors import ERRORS as FC
@@ -132,8 +134,6 @@ SENTENCES = (
     *("request, message, call or execution", "mock", "checkpoint", "exploration", "sink"),
     "The alias {alias} leads to version {number}.",
     "{name} is the flow itself.",
-    "Definition: Name: {given} is not the name of the flow, {name}.",
-    "Definition: {problem}",
     "CronExpression: {problem}.",
     "a cron expression has six fields, seconds first; here are {number}",
     "no month of this cron expression has such a day",
@@ -194,6 +194,12 @@ def refusal(error: ServiceError, say: Callable[[str], str]) -> str:
 
 
 def _said(text: str, say: Callable[[str], str]) -> str:
+    if isinstance(text, Phrase) and text.fields:
+        told = dict(text.fields)
+        for name, each in text.fields.items():
+            if isinstance(each, str) and (isinstance(each, Phrase) or name in _SENTENCES_AGAIN):
+                told[name] = _said(each, say)
+        return say(text.template).format(**told)
     for sentence in SENTENCES:
         if found := _pattern(sentence).fullmatch(text):
             fields = found.groupdict()

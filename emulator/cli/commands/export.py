@@ -36,6 +36,7 @@ from emulator.deploy.model import Blueprint, FileProblems, Record, Refused, Targ
 from emulator.deploy.places import Findings, whole
 from emulator.deploy.planner import is_project, project_name, read
 from emulator.kernel.names import PROJECT, fitted
+from emulator.kernel.phrases import said
 
 FORMATS: Mapping[str, Callable[[Job], Written]] = {
     "s.yaml": s_yaml.write,
@@ -144,7 +145,7 @@ def _say(arguments: Namespace, path: Path, done: Written, content: Portable) -> 
         text = _("{owner} may be secret and was not written; set it before you deploy: {how}")
         note(text.format(owner=each.owner, how=_how_to_give(done.file, each.name)))
     for text in notes:
-        note(text)
+        note(said(text, _))
 
 
 def _how_to_give(file: str, name: str) -> str:
