@@ -81,7 +81,8 @@ PHRASES = (
 )  # fmt: skip
 """Where mistakes in definitions and cases of flows are found, which commands and pages say in the user's language."""
 
-OF_SETTINGS = ("config.py", "wire/schema/settings.py", "kernel/spelling.py", "deploy", "usage/prices.py")
+OF_SETTINGS = ("config.py", "wire/schema/settings.py", "kernel/spelling.py", "deploy", "usage/prices.py",
+               "cli/commands/deploy.py")  # fmt: skip
 """Where mistakes in settings and in files to deploy are found, which only commands say."""
 
 OF_MISTAKES = ("Phrase", "failure", "refuse", "ValueError", "ExpressionError", "DefinitionError", "CaseError",
@@ -257,6 +258,8 @@ def _headings(tree):
         if not isinstance(node, ast.Call) or _name(node.func) not in {"say_table", "show_table", "show_rows"}:
             continue
         for argument in node.args[:2]:
+            if isinstance(argument, ast.Call) and _name(argument.func) == "tuple":
+                argument = argument.args[0]
             value = constants.get(argument.id, argument) if isinstance(argument, ast.Name) else argument
             if isinstance(value, ast.Dict):
                 yield from (key.value for key in value.keys)

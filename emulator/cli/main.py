@@ -55,9 +55,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             return command(parsed, settings)
         except CallRefused as error:
-            from emulator.cli.near_names import with_proposal  # for an error message only
+            from emulator.cli.refusals import told  # for an error message only
 
-            complain(with_proposal(error, parsed, settings))
+            complain(told(error, parsed, settings))
             if error.status == 404:
                 from emulator.cli.client import say_where_else  # the call that failed has imported it
 

@@ -26,6 +26,7 @@ def _texts(rows: Mapping[str, ErrorRow], *names: str) -> tuple[str, ...]:
 
 
 SENTENCES = (
+    "{problem}; did you mean {name}?",
     *_texts(MNS),
     *_texts(WORKFLOW),
     *(text for text in _texts(LAB) if text != "{reason}"),
@@ -164,6 +165,30 @@ SENTENCES = (
     "{text} does not name a function: service/function[.qualifier] or function[.qualifier]",
     "do needs exactly one of error, drop, throttle and function, or a delay, which may go with them",
     "error must be the code of an error",
+    "there is no error {name}",
+    "status goes with error only",
+    "a delay does not go with function: the function itself takes its time",
+    "{name} must be a time such as {example}",
+    "{name} must be a whole number, not less than 0",
+    "{name} must be a whole number, at least 1",
+    "There is no account {account}.",
+    "the flow {flow} has no task {step}; there are {names}",
+    "there is no deployment {name}",
+    "The definition has no step {step}; there are {names}.",
+    "the limit of {limit} s is reached; the next event ({what} of {name}) comes after it; a longer limit "
+    "(limit=, --limit), such as 3h, goes past it",
+    "it was made by localyun {version}, which is newer",
+    "its description cannot be read",
+    "its tables cannot be read ({reason})",
+    "{place}: the trigger '{name}' is left out: {problem}",
+    "{place}: the trigger '{name}' waits: {problem}",
+    "{place}: the trigger '{name}': {problem}",
+    "{place}: the field '{name}' is not known and ignored",
+    "the field '{name}' is not known and ignored",
+    "the queue {name} does not exist",
+    "the topic {name} does not exist",
+    "{place} is left out: {problem}",
+    "a version is a number from 1 on",
     "a checkpoint's name has letters, digits, '.', '_' and '-', up to 128, and begins with one of the first two",
     "no such value is known: {name}",
     "when of a breakpoint is one of {choices}, and step is a text",
@@ -188,23 +213,24 @@ _FIELD = re.compile(r"\\{(\w+)\\}")
 def refusal(error: ServiceError, say: Callable[[str], str]) -> str:
     """Return the message of an error by what puts a sentence into the language of the page."""
     if not isinstance(error, FormRefused):
-        return _said(error.message, say)
-    reasons = {name: _said(str(value), say) for name, value in error.fields.items() if isinstance(value, Exception)}
+        return sentence(error.message, say)
+    reasons = {name: sentence(str(value), say) for name, value in error.fields.items() if isinstance(value, Exception)}
     return say(error.sentence).format_map(error.fields | reasons)
 
 
-def _said(text: str, say: Callable[[str], str]) -> str:
+def sentence(text: str, say: Callable[[str], str]) -> str:
+    """Return what the emulator or a service says, by what puts a sentence into another language."""
     if isinstance(text, Phrase) and text.fields:
         told = dict(text.fields)
         for name, each in text.fields.items():
             if isinstance(each, str) and (isinstance(each, Phrase) or name in _SENTENCES_AGAIN):
-                told[name] = _said(each, say)
+                told[name] = sentence(each, say)
         return say(text.template).format(**told)
-    for sentence in SENTENCES:
-        if found := _pattern(sentence).fullmatch(text):
+    for template in SENTENCES:
+        if found := _pattern(template).fullmatch(text):
             fields = found.groupdict()
-            fields |= {name: _said(fields[name], say) for name in _SENTENCES_AGAIN if fields.get(name)}
-            return say(sentence).format_map(fields)
+            fields |= {name: sentence(fields[name], say) for name in _SENTENCES_AGAIN if fields.get(name)}
+            return say(template).format_map(fields)
     return say(text)
 
 

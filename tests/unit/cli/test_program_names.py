@@ -61,6 +61,30 @@ def test_a_misspelt_name_is_answered_with_the_one_that_is_there(full):
     assert said == MISSPELT
 
 
+OWN_WORDS = {
+    "clock advance soon": "InvalidParameter: advance 必须是时长\uff0c例如 500ms、30s 或 1h30m",
+    "checkpoint restore befor": "NotFound: 没有检查点“befor”。是否想输入 before\uff1f",
+    "fault add --service mns --operation SendMesage --error X": "InvalidParameter: mns 没有操作 'SendMesage'\uff1b"
+    "是否想输入 SendMessage\uff1f",
+    "skip --calls hello --limit 1s": "已到上限 1 秒\uff1b下一个事件\uff08greeting/run-1\uff1a等待结束\uff09在此之后"
+    "\uff1b请用更大的上限\uff08limit=、--limit\uff09\uff0c例如 3h",
+    "flow create broken broken.yml": "InvalidArgument: Definition\uff1asteps[0].type\uff1a未知的步骤类型\uff1b"
+    "可用的有\uff1atask, pass, wait, choice, parallel, foreach, succeed, fail\uff08第 4 行\uff0c第 12 列\uff09",
+}
+
+
+def test_the_emulator_s_own_refusals_are_in_the_user_s_language(full):
+    """Also what is wrong with a definition; codes stay, as people search for them."""
+    (full.folder / "broken.yml").write_text("version: v1\ntype: flow\nsteps:\n  - {type: tsk, name: a}\n")
+    said = {}
+    for line in OWN_WORDS:
+        done = full.run(*line.split(), LC_ALL="zh_CN.UTF-8", PYTHONUTF8="1")
+        said[line] = done.stderr.removeprefix("localyun: ").rstrip("\n")
+        assert done.returncode == 1, line
+
+    assert said == OWN_WORDS
+
+
 def test_a_proposal_is_in_the_user_s_language_and_none_is_made_without_a_near_name(full):
     """The service's own words stay as its clients know them."""
     chinese = full.run("queue", "send", "ordes", "one", LC_ALL="zh_CN.UTF-8", PYTHONUTF8="1")

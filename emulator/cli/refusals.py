@@ -1,7 +1,7 @@
-"""A name that is not there: the one that was probably meant, of those that the emulator lists.
+"""What a refusal says: the emulator's own words in the user's language, and the name that was probably meant.
 
-The code of a refusal says what kind of thing is missing. A proposal costs one more call, whose answer is one page of a
-list, and comes after the service's own words, which stay as they are.
+The words of services stay as their clients know them. The code of a refusal says what kind of thing is missing; a
+proposal costs one more call, whose answer is one page of a list.
 """
 
 import re
@@ -14,7 +14,7 @@ from urllib.parse import quote
 from emulator.cli.client import FC3_VERSION, FC_VERSION, Client, connect
 from emulator.cli.deploy_client import DeployClient
 from emulator.cli.mns import Mns, path_of
-from emulator.cli.output import CallRefused, CommandFailed, _, sentences
+from emulator.cli.output import CallRefused, CommandFailed, _, is_chinese, sentences
 from emulator.cli.parser import near_name, nearest
 from emulator.config import Settings
 from emulator.kernel.frozen import frozen
@@ -33,9 +33,9 @@ class Kind:
     listed: Callable[[Client, Namespace], Iterable[str]]
 
 
-def with_proposal(refusal: CallRefused, arguments: Namespace, settings: Settings) -> str:
+def told(refusal: CallRefused, arguments: Namespace, settings: Settings) -> str:
     """Return the words of a refusal and, when a name is missing, the name like it that is there."""
-    text = str(refusal)
+    text = f"{refusal.code}: {spoken(refusal.said)}" if refusal.is_own and refusal.code else str(refusal)
     kind = _KINDS.get(refusal.code) or _of_the_emulator(refusal)
     name = kind.given(arguments) if kind else ""
     if not kind or not name:
@@ -47,6 +47,16 @@ def with_proposal(refusal: CallRefused, arguments: Namespace, settings: Settings
         if near := near_name(name, names):
             return sentences(text, _("Did you mean {name}?", name=near))
     return text
+
+
+def spoken(text: str) -> str:
+    """Return what the emulator itself says, in the user's language; the console has the catalogue of its sentences."""
+    if not is_chinese():
+        return text
+    from emulator.console.language import translated  # these bring the tables of all errors
+    from emulator.console.refusals import sentence
+
+    return sentence(text, lambda template: translated("zh", template))
 
 
 def _argument(*names: str) -> Callable[[Namespace], str]:
