@@ -333,7 +333,7 @@ OPTIONS = Shape(
         _option(
             "functions", Folder(existing=True),
             "folder of functions to serve; it may be created later (default: functions)",
-            "要提供服务的函数目录，可以在启动之后创建（默认：functions）", "DIR",
+            "函数目录，其中的函数会自动加载；可以在启动之后创建（默认：functions）", "DIR",
         ),
         _option(
             "auth", OneOf(("verify", "lenient")),
