@@ -173,7 +173,7 @@ def unknown_phrases():
 def console_texts():
     """Return every text of the console's pages: of the templates, states, and kinds of what comes next."""
     environment = Environment(extensions=["jinja2.ext.i18n"], trim_blocks=True, lstrip_blocks=True, autoescape=True)
-    environment.filters.update(dict.fromkeys(("body", "json", "urlencode"), str))
+    environment.filters.update(dict.fromkeys(("body", "json", "said", "urlencode"), str))
     found = {}
     for path in sorted((CONSOLE / "templates").rglob("*.html")):
         for _, _, text in environment.extract_translations(path.read_text(encoding="utf-8")):

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-_DESCRIPTION = "Function Compute, Simple Message Queue (formerly MNS) and CloudFlow of Alibaba Cloud on your own machine."
+_DESCRIPTION = (
+    "Function Compute, Simple Message Queue (formerly MNS) and CloudFlow of Alibaba Cloud on your own machine."
+)
 _EPILOG = """localyun COMMAND --help describes a command; localyun docs WORDS searches the documentation.
 
 exit codes: 0 done, 1 failed, 2 wrong usage, 3 no emulator answered, 4 diff found differences

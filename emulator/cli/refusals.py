@@ -54,9 +54,9 @@ def spoken(text: str) -> str:
     if not is_chinese():
         return text
     from emulator.console.language import translated  # these bring the tables of all errors
-    from emulator.console.refusals import sentence
+    from emulator.console.refusals import placed_sentence
 
-    return sentence(text, lambda template: translated("zh", template))
+    return placed_sentence(text, lambda template: translated("zh", template))
 
 
 def _argument(*names: str) -> Callable[[Namespace], str]:

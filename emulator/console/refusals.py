@@ -180,14 +180,12 @@ SENTENCES = (
     "it was made by localyun {version}, which is newer",
     "its description cannot be read",
     "its tables cannot be read ({reason})",
-    "{place}: the trigger '{name}' is left out: {problem}",
-    "{place}: the trigger '{name}' waits: {problem}",
-    "{place}: the trigger '{name}': {problem}",
-    "{place}: the field '{name}' is not known and ignored",
+    "{what} is left out: {problem}",
+    "{what} waits: {problem}",
+    "the trigger '{name}'",
     "the field '{name}' is not known and ignored",
     "the queue {name} does not exist",
     "the topic {name} does not exist",
-    "{place} is left out: {problem}",
     "a version is a number from 1 on",
     "a checkpoint's name has letters, digits, '.', '_' and '-', up to 128, and begins with one of the first two",
     "no such value is known: {name}",
@@ -232,6 +230,15 @@ def sentence(text: str, say: Callable[[str], str]) -> str:
             fields |= {name: sentence(fields[name], say) for name in _SENTENCES_AGAIN if fields.get(name)}
             return say(template).format_map(fields)
     return say(text)
+
+
+_PLACE = re.compile(r".+?:\d+: ")
+
+
+def placed_sentence(text: str, say: Callable[[str], str]) -> str:
+    """Return what `sentence` does of a text before which the file's name and the line may stand."""
+    place = found[0] if (found := _PLACE.match(text)) else ""
+    return place + sentence(text.removeprefix(place), say)
 
 
 @cache
