@@ -116,7 +116,7 @@ def test_mistakes_in_the_functions_folder_are_in_chinese_behind_their_place():
         "/a: b/function.yml:2: the trigger 'web' is left out: name is required", partial(translated, "zh")
     )
 
-    assert said == "/a: b/function.yml:2: 触发器“web”未加载：必须给出 name"
+    assert said == "/a: b/function.yml:2: 触发器“web”：未加载，原因：必须给出 name"
 
 
 SOURCE = "".join(
