@@ -82,7 +82,7 @@ PHRASES = (
 """Where mistakes in definitions and cases of flows are found, which commands and pages say in the user's language."""
 
 OF_SETTINGS = ("config.py", "wire/schema/settings.py", "kernel/spelling.py", "deploy", "usage/prices.py",
-               "cli/commands/deploy.py")  # fmt: skip
+               "lab/exploration.py", "cli/commands/deploy.py")  # fmt: skip
 """Where mistakes in settings and in files to deploy are found, which only commands say."""
 
 OF_MISTAKES = ("Phrase", "failure", "refuse", "ValueError", "ExpressionError", "DefinitionError", "CaseError",

@@ -172,6 +172,7 @@ SENTENCES = (
     "{name} must be a whole number, not less than 0",
     "{name} must be a whole number, at least 1",
     "There is no account {account}.",
+    "{name} has no {member}; there are {names}",
     "the flow {flow} has no task {step}; there are {names}",
     "there is no deployment {name}",
     "The definition has no step {step}; there are {names}.",
