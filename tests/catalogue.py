@@ -25,6 +25,7 @@ from emulator.config import OPTIONS
 from emulator.console.app import COMING, STATES
 from emulator.console.pages.requests import CAUSES
 from emulator.console.refusals import SENTENCES as REFUSALS
+from emulator.deploy.export.comparison import HIDDEN, OTHER, THERE, THIS
 from emulator.deploy.planner import Action
 from emulator.drawing.words import WORDS
 from emulator.kernel.instrumentation import EVENTS
@@ -114,6 +115,7 @@ def texts():
     )
     found.update(dict.fromkeys((*SENTENCES.values(), *KINDS, *WORDS_OF_COVERAGE, *phrases(PHRASES + OF_SETTINGS))))
     found.update(dict.fromkeys((*(each.value for each in Action), *(words_of(each).counted for each in Action))))
+    found.update(dict.fromkeys((THERE, THIS, OTHER, HIDDEN)))
     found.pop("", None)
     return list(found)
 

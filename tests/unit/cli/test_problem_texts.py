@@ -1,12 +1,15 @@
 """Problems of deployment files in the user's language: each remembers what it was made of."""
 
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
 from emulator.cli import output
 from emulator.cli.commands.deploy import listed
-from emulator.deploy.model import FileProblems
+from emulator.cli.commands.export import _say_differences
+from emulator.deploy.export.comparison import OTHER, THERE, THIS, Difference
+from emulator.deploy.model import FileProblems, Resource
 from emulator.deploy.places import Findings, whole
 from emulator.deploy.planner import read
 from tests.unit.deploy.conftest import WORLD
@@ -81,3 +84,22 @@ def test_a_concealed_line_stays_concealed_in_every_part_of_a_problem():
     (problem,) = findings.problems
     assert "secret" not in problem.text
     assert problem.text.endswith("must be a map")
+
+
+def test_the_sides_of_a_difference_are_named_in_chinese(chinese, capsys):
+    """Where the words are those of the command; a property's value is shown as it is."""
+    queue = Resource(logical="jobs", type="mns queue", kind="mns.queue", identity=("jobs",), properties={})
+    found = [
+        Difference(resource=queue, file=THERE),
+        Difference(resource=queue, path="Comment", file="there", running="other"),
+        Difference(resource=queue, path="code", file=THIS, running=OTHER, files={"index.py": (True, True)}),
+    ]
+
+    _say_differences(Namespace(json=False), found)
+
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
+    assert [row[2:] for row in rows] == [
+        ["jobs", "-", "有", "-"],
+        ["jobs", "Comment", "there", "other"],
+        ["jobs", "code:", "index.py", "此版本", "另一版本"],
+    ]
