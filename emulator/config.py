@@ -15,7 +15,7 @@ from emulator.kernel import system
 from emulator.kernel.bounds import STATE
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import field, frozen
-from emulator.kernel.phrases import Phrase
+from emulator.kernel.phrases import Phrase, phrase
 from emulator.wire.schema.kinds import (
     FLAG,
     TEXT,
@@ -193,7 +193,7 @@ def _value_of(option: Field, raw: _Raw) -> Any:
     try:
         return SETTINGS.reader(option.kind)(raw.value, raw.folder)
     except ValueError as error:
-        must = {"name": option.name, "what": str(error)}
+        must = {"name": option.name, "what": phrase(str(error))}
         if option.secret:
             raise raw.refused(Phrase("{name} must be {what}", **must)) from None
         raise raw.refused(Phrase("{name} must be {what}, not {value!r}", value=raw.value, **must)) from None
@@ -333,7 +333,7 @@ OPTIONS = Shape(
         _option(
             "functions", Folder(existing=True),
             "folder of functions to serve; it may be created later (default: functions)",
-            "要提供服务的函数目录，可以在启动之后创建（默认：functions）", "DIR",
+            "函数目录，其中的函数会自动加载；可以在启动之后创建（默认：functions）", "DIR",
         ),
         _option(
             "auth", OneOf(("verify", "lenient")),

@@ -19,13 +19,13 @@ from emulator.cli.commands.server import STATUS
 from emulator.cli.main import build
 from emulator.cli.mns import resources
 from emulator.cli.output import DOMAIN, FOLDER
-from emulator.cli.problem_texts import PROBLEMS
 from emulator.cli.tree_view import OUTCOMES, PARTS, VALUES
 from emulator.cli.tree_view import STATES as ENDS
 from emulator.config import OPTIONS
 from emulator.console.app import COMING, STATES
 from emulator.console.pages.requests import CAUSES
 from emulator.console.refusals import SENTENCES as REFUSALS
+from emulator.deploy.export.comparison import HIDDEN, OTHER, THERE, THIS
 from emulator.deploy.planner import Action
 from emulator.drawing.words import WORDS
 from emulator.kernel.instrumentation import EVENTS
@@ -78,14 +78,17 @@ msgstr ""
 PHRASES = (
     "kernel/phrases.py", "wire/answers.py", "wire/yaml.py", "services/workflow/engine/language.py",
     "services/workflow/engine/model.py", "services/workflow/languages", "services/workflow/rehearsal",
+    "services/workflow/flows/flows.py",
 )  # fmt: skip
 """Where mistakes in definitions and cases of flows are found, which commands and pages say in the user's language."""
 
-OF_SETTINGS = ("config.py", "wire/schema/settings.py")
-"""Where mistakes in settings are found, which only commands say."""
+OF_SETTINGS = ("config.py", "wire/schema/settings.py", "kernel/spelling.py", "deploy", "usage/prices.py",
+               "lab/exploration.py", "cli/commands/deploy.py")  # fmt: skip
+"""Where mistakes in settings and in files to deploy are found, which only commands say."""
 
 OF_MISTAKES = ("Phrase", "failure", "refuse", "ValueError", "ExpressionError", "DefinitionError", "CaseError",
-               "UnreadableYaml", "RepeatedKey", "_error", "ConfigError", "refused", "placed")  # fmt: skip
+               "UnreadableYaml", "RepeatedKey", "_error", "ConfigError", "refused", "placed",
+               "problem", "note", "Problem", "Misuse", "Noted", "left_out")  # fmt: skip
 """What takes the text of a mistake."""
 
 OF_FIELDS = {each.help[0] for shape in (*resources().values(), OPTIONS) for each in shape}
@@ -111,9 +114,8 @@ def texts():
         dict.fromkeys(("the configured port", *STATUS, *WORDS, *EVENTS, *OUTCOMES, *ENDS, *PARTS, *VALUES, *ARGPARSE))
     )
     found.update(dict.fromkeys((*SENTENCES.values(), *KINDS, *WORDS_OF_COVERAGE, *phrases(PHRASES + OF_SETTINGS))))
-    found.update(
-        dict.fromkeys((*(each.value for each in Action), *(words_of(each).counted for each in Action), *PROBLEMS))
-    )
+    found.update(dict.fromkeys((*(each.value for each in Action), *(words_of(each).counted for each in Action))))
+    found.update(dict.fromkeys((THERE, THIS, OTHER, HIDDEN)))
     found.pop("", None)
     return list(found)
 
@@ -143,9 +145,14 @@ def _phrases(tree):
                 named.setdefault(node.targets[0].id, []).extend(_constants(node.value))
         for node in ast.walk(scope):
             if isinstance(node, ast.Call) and _name(node.func) in OF_MISTAKES:
-                for argument in node.args[:2]:
+                for argument in _said_by(node):
                     is_local = isinstance(argument, ast.Name) and scope is not tree
                     yield from named.get(argument.id, ()) if is_local else _constants(argument)
+
+
+def _said_by(call):
+    """Return the arguments of a mistake that may be its text; before that of a problem stands its place."""
+    return call.args[2:3] if _name(call.func) == "Problem" else call.args[:2]
 
 
 def _constants(node):
@@ -161,14 +168,14 @@ def unknown_phrases():
     for path in _modules((*PHRASES, *OF_SETTINGS)):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             is_mistake = isinstance(node, ast.Call) and _name(node.func) in OF_MISTAKES
-            if is_mistake and any(isinstance(argument, ast.JoinedStr) for argument in node.args[:2]):
+            if is_mistake and any(isinstance(argument, ast.JoinedStr) for argument in _said_by(node)):
                 yield path.relative_to(ROOT).as_posix(), node.lineno
 
 
 def console_texts():
     """Return every text of the console's pages: of the templates, states, and kinds of what comes next."""
     environment = Environment(extensions=["jinja2.ext.i18n"], trim_blocks=True, lstrip_blocks=True, autoescape=True)
-    environment.filters.update(dict.fromkeys(("body", "json", "urlencode"), str))
+    environment.filters.update(dict.fromkeys(("body", "json", "said", "urlencode"), str))
     found = {}
     for path in sorted((CONSOLE / "templates").rglob("*.html")):
         for _, _, text in environment.extract_translations(path.read_text(encoding="utf-8")):
@@ -253,6 +260,8 @@ def _headings(tree):
         if not isinstance(node, ast.Call) or _name(node.func) not in {"say_table", "show_table", "show_rows"}:
             continue
         for argument in node.args[:2]:
+            if isinstance(argument, ast.Call) and _name(argument.func) == "tuple":
+                argument = argument.args[0]
             value = constants.get(argument.id, argument) if isinstance(argument, ast.Name) else argument
             if isinstance(value, ast.Dict):
                 yield from (key.value for key in value.keys)

@@ -7,7 +7,7 @@ import json
 import os
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -96,7 +96,8 @@ class Client(Connection):
         self, method: str, page: str, query: Mapping[str, str], body: bytes, kind: str = "application/json"
     ) -> dict[str, Any]:
         headers = {"X-Localyun-Token": self.keys.admin_token, "Content-Type": kind}
-        return self.accepted(self.send(method, _page(page, query), headers, body, CALL_TIMEOUT_S)).json()
+        with _own_words():
+            return self.accepted(self.send(method, _page(page, query), headers, body, CALL_TIMEOUT_S)).json()
 
     def admin_text(self, page: str, **query: str) -> Iterator[bytes]:
         """Yield the text of an admin page as it arrives, without a time limit."""
@@ -104,7 +105,7 @@ class Client(Connection):
 
     def _stream(self, method: str, target: str, body: bytes = b"") -> Iterator[bytes]:
         headers = {"X-Localyun-Token": self.keys.admin_token, "Content-Type": "application/json"}
-        with self.transaction(method, target, headers, body, None) as transaction:
+        with _own_words(), self.transaction(method, target, headers, body, None) as transaction:
             if transaction.status != 200:
                 raise self.explained(Reply(transaction).refusal())
             yield from transaction.pieces()
@@ -182,6 +183,25 @@ class Client(Connection):
         request = Request(method, target, Headers(complete.items()), body)
         complete["Authorization"] = authorization(request, self.keys.access_key_id, self.keys.access_key_secret)
         return self.send(method, target, complete, body, timeout_s)
+
+
+@contextmanager
+def _own_words() -> Iterator[None]:
+    """Mark a refusal inside as the emulator's own, unless it repeats that of a service."""
+    try:
+        yield
+    except CallRefused as error:
+        error.is_own = error.code in _OWN_CODES
+        raise
+
+
+_OWN_CODES = frozenset(
+    {
+        *("InvalidParameter", "InvalidClock", "NotSettled", "SkipEnded", "LimitExceeded", "InvalidCheckpoint"),
+        *("NotKept", "NotFound", "InvalidArgument", "InvalidAccountId", "AccountAlreadyExists"),
+    }
+)
+"""What the admin API answers for itself; the other codes are those of the services behind it."""
 
 
 def _page(page: str, query: Mapping[str, str]) -> str:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-_DESCRIPTION = "Function Compute, Message Service and Serverless Workflow of Alibaba Cloud on your own machine."
+_DESCRIPTION = (
+    "Function Compute, Simple Message Queue (formerly MNS) and CloudFlow of Alibaba Cloud on your own machine."
+)
 _EPILOG = """localyun COMMAND --help describes a command; localyun docs WORDS searches the documentation.
 
 exit codes: 0 done, 1 failed, 2 wrong usage, 3 no emulator answered, 4 diff found differences
@@ -55,7 +57,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             return command(parsed, settings)
         except CallRefused as error:
-            complain(str(error))
+            from emulator.cli.refusals import told  # for an error message only
+
+            complain(told(error, parsed, settings))
             if error.status == 404:
                 from emulator.cli.client import say_where_else  # the call that failed has imported it
 

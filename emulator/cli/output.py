@@ -49,10 +49,16 @@ class WrongUsage(CommandFailed):
 
 
 class CallRefused(CommandFailed):
-    """The emulator answered a call with an error, whose name is ``code``; ``content`` is the whole answer."""
+    """The emulator answered a call with an error, whose name is ``code``; ``content`` is the whole answer.
+
+    ``is_own`` is true when the emulator itself says ``said``, not one of the services it stands for.
+    """
+
+    is_own = False
 
     def __init__(self, status: int, code: str, message: str, content: dict[str, Any] | None = None) -> None:
         self.content = content or {}
+        self.said = message
         self.status = status
         self.code = code
         super().__init__(f"{code}: {message}" if code else f"HTTP {status}: {message}")
@@ -163,7 +169,8 @@ def enumerated(words: Iterable[object]) -> str:
 def sentences(first: str, *others: str) -> str:
     """Return sentences with what the user's language puts between them."""
     for other in others:
-        first = _("{sentence} {next}", sentence=first, next=other)
+        is_service_s = first[-1:].isascii()  # which ends as English sentences do, and is followed by a blank
+        first = f"{first} {other}" if is_service_s else _("{sentence} {next}", sentence=first, next=other)
     return first
 
 

@@ -199,10 +199,16 @@ def wrapped(text: str, width: int) -> list[str]:
 
 def nearest(word: str, names: Iterable[str]) -> str:
     """Return the end of a message that suggests the one of *names* most like *word*; empty when none is."""
+    near = near_name(word, names)
+    return _("; did you mean {name}?", name=near) if near else ""
+
+
+def near_name(word: str, names: Iterable[str]) -> str:
+    """Return the one of *names* most like *word*; empty when none is."""
     import difflib  # for an error message only
 
     near = difflib.get_close_matches(word, list(names), n=1, cutoff=0.6)
-    return _("; did you mean {name}?", name=near[0]) if near else ""
+    return near[0] if near else ""
 
 
 def _columns() -> int:

@@ -12,7 +12,8 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import emulator
 from emulator.cli.client import FC_VERSION, Client
-from emulator.cli.output import CallRefused, CommandFailed, WrongUsage, _
+from emulator.cli.output import CallRefused, CommandFailed, WrongUsage, _, enumerated
+from emulator.cli.parser import nearest
 from emulator.kernel.frozen import frozen
 from emulator.samples import TUTORIALS, Tutorial
 
@@ -25,8 +26,16 @@ def named(name: str) -> Tutorial:
     for tutorial in TUTORIALS:
         if name in {tutorial.name, tutorial.short_name}:
             return tutorial
-    names = ", ".join(each.name for each in TUTORIALS)
-    raise WrongUsage(_("there is no tutorial {name!r}; there are: {names}", name=name, names=names))
+    near = nearest(name, [known for each in TUTORIALS for known in (each.name, each.short_name)])
+    if near:
+        raise WrongUsage(_("there is no tutorial {name!r}{suggestion}", name=name, suggestion=near))
+    raise WrongUsage(
+        _(
+            "there is no tutorial {name!r}; there are: {names}",
+            name=name,
+            names=enumerated(each.name for each in TUTORIALS),
+        )
+    )
 
 
 @frozen

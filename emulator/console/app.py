@@ -27,7 +27,7 @@ from emulator.console.lists import SPANS, turning, wanted
 from emulator.console.navigation import GROUPS, NAMES, place_of
 from emulator.console.needs import WHATS
 from emulator.console.pages import BLUEPRINTS
-from emulator.console.refusals import refusal
+from emulator.console.refusals import placed_sentence, refusal
 from emulator.console.tutorials import TutorialRuns
 from emulator.console.values import body, breakable, decoded, quoted, short, tree
 from emulator.console.view import View, link, view
@@ -147,7 +147,7 @@ def make_application(view: View, sessions: Sessions, tutorials: TutorialRuns) ->
     )
     app.jinja_env.globals.update(part=part, showing=showing)
     app.jinja_env.filters.update(
-        body=body, breakable=breakable, decoded=decoded, iso=_iso, json=tree, quoted=quoted, short=short
+        body=body, breakable=breakable, decoded=decoded, iso=_iso, json=tree, quoted=quoted, said=_mistake, short=short
     )
     app.before_request(_begin)
     app.after_request(_told)
@@ -260,6 +260,11 @@ def _iso(at: int | str) -> str:
 def _refused(error: ServiceError) -> Any:
     request.environ[ERRORS].append(error)
     return _error(error.code, refusal(error, partial(translated, g.language)), error.http_status)
+
+
+def _mistake(text: str) -> str:
+    """Return what is wrong in a file of the functions folder, in the language of the page."""
+    return placed_sentence(text, partial(translated, g.language))
 
 
 def _no_page(error: NotFound) -> tuple[str, int]:

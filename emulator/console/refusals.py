@@ -1,7 +1,8 @@
 """What the services refuse, in the language of the page.
 
-The services speak English, as their clients expect. A text of theirs is recognized by its sentence, whose fields stand
-for names and values, of which some are sentences again; one that is not among them stays as it is.
+The services speak English, as their clients expect. A message that is a phrase says itself what it is made of. Another
+one is recognized by its sentence, whose fields stand for names and values, of which some are sentences again; one that
+is not among them stays as it is.
 """
 
 import re
@@ -10,6 +11,7 @@ from functools import cache
 
 from emulator.console.forms import FormRefused
 from emulator.kernel.errors import ErrorRow, ServiceError, Unavailable
+from emulator.kernel.phrases import Phrase
 from emulator.lab.errors import ERRORS as LAB
 from emulator.oss.errors import ERRORS as OSS
 from emulator.services.fc.errors import ERRORS as FC
@@ -24,6 +26,7 @@ def _texts(rows: Mapping[str, ErrorRow], *names: str) -> tuple[str, ...]:
 
 
 SENTENCES = (
+    "{problem}; did you mean {name}?",
     *_texts(MNS),
     *_texts(WORKFLOW),
     *(text for text in _texts(LAB) if text != "{reason}"),
@@ -132,8 +135,6 @@ SENTENCES = (
     *("request, message, call or execution", "mock", "checkpoint", "exploration", "sink"),
     "The alias {alias} leads to version {number}.",
     "{name} is the flow itself.",
-    "Definition: Name: {given} is not the name of the flow, {name}.",
-    "Definition: {problem}",
     "CronExpression: {problem}.",
     "a cron expression has six fields, seconds first; here are {number}",
     "no month of this cron expression has such a day",
@@ -164,6 +165,29 @@ SENTENCES = (
     "{text} does not name a function: service/function[.qualifier] or function[.qualifier]",
     "do needs exactly one of error, drop, throttle and function, or a delay, which may go with them",
     "error must be the code of an error",
+    "there is no error {name}",
+    "status goes with error only",
+    "a delay does not go with function: the function itself takes its time",
+    "{name} must be a time such as {example}",
+    "{name} must be a whole number, not less than 0",
+    "{name} must be a whole number, at least 1",
+    "There is no account {account}.",
+    "{name} has no {member}; there are {names}",
+    "the flow {flow} has no task {step}; there are {names}",
+    "there is no deployment {name}",
+    "The definition has no step {step}; there are {names}.",
+    "the limit of {limit} s is reached; the next event ({what} of {name}) comes after it; a longer limit "
+    "(limit=, --limit), such as 3h, goes past it",
+    "it was made by localyun {version}, which is newer",
+    "its description cannot be read",
+    "its tables cannot be read ({reason})",
+    "{what} is left out: {problem}",
+    "{what} waits: {problem}",
+    "the trigger '{name}'",
+    "the field '{name}' is not known and ignored",
+    "the queue {name} does not exist",
+    "the topic {name} does not exist",
+    "a version is a number from 1 on",
     "a checkpoint's name has letters, digits, '.', '_' and '-', up to 128, and begins with one of the first two",
     "no such value is known: {name}",
     "when of a breakpoint is one of {choices}, and step is a text",
@@ -188,18 +212,34 @@ _FIELD = re.compile(r"\\{(\w+)\\}")
 def refusal(error: ServiceError, say: Callable[[str], str]) -> str:
     """Return the message of an error by what puts a sentence into the language of the page."""
     if not isinstance(error, FormRefused):
-        return _said(error.message, say)
-    reasons = {name: _said(str(value), say) for name, value in error.fields.items() if isinstance(value, Exception)}
+        return sentence(error.message, say)
+    reasons = {name: sentence(str(value), say) for name, value in error.fields.items() if isinstance(value, Exception)}
     return say(error.sentence).format_map(error.fields | reasons)
 
 
-def _said(text: str, say: Callable[[str], str]) -> str:
-    for sentence in SENTENCES:
-        if found := _pattern(sentence).fullmatch(text):
+def sentence(text: str, say: Callable[[str], str]) -> str:
+    """Return what the emulator or a service says, by what puts a sentence into another language."""
+    if isinstance(text, Phrase) and text.fields:
+        told = dict(text.fields)
+        for name, each in text.fields.items():
+            if isinstance(each, str) and (isinstance(each, Phrase) or name in _SENTENCES_AGAIN):
+                told[name] = sentence(each, say)
+        return say(text.template).format(**told)
+    for template in SENTENCES:
+        if found := _pattern(template).fullmatch(text):
             fields = found.groupdict()
-            fields |= {name: _said(fields[name], say) for name in _SENTENCES_AGAIN if fields.get(name)}
-            return say(sentence).format_map(fields)
+            fields |= {name: sentence(fields[name], say) for name in _SENTENCES_AGAIN if fields.get(name)}
+            return say(template).format_map(fields)
     return say(text)
+
+
+_PLACE = re.compile(r".+?:\d+: ")
+
+
+def placed_sentence(text: str, say: Callable[[str], str]) -> str:
+    """Return what `sentence` does of a text before which the file's name and the line may stand."""
+    place = found[0] if (found := _PLACE.match(text)) else ""
+    return place + sentence(text.removeprefix(place), say)
 
 
 @cache

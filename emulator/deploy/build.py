@@ -17,6 +17,7 @@ from emulator.deploy.notation import FORM, kept, uncapitalised
 from emulator.deploy.places import Findings, LocatedValue
 from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.names import POLICY, ROLE, NameRule, fitted, told_apart
+from emulator.kernel.phrases import Phrase
 from emulator.kernel.spelling import suggestion
 from emulator.services.fc.triggers.model import KINDS as TRIGGER_KINDS
 from emulator.services.fc.triggers.model import TriggerKind, is_kind, trigger_type_of
@@ -79,7 +80,9 @@ class Build:
             package=package,
         )
         if resource.key in self._keys:
-            part.problem(f"{resource.physical} is described by {self._keys[resource.key]} too")
+            part.problem(
+                Phrase("{name} is described by {other} too", name=resource.physical, other=self._keys[resource.key])
+            )
         self._keys[resource.key] = resource.logical
         self.resources.append(resource)
         known = PROVIDERS[kind].attributes_of(resource, self.scope.target)
@@ -143,7 +146,7 @@ class Build:
         if not (bucket and name):
             if not isinstance(uri, str):
                 if not str(values.get("runtime", "")).startswith("custom-container"):
-                    place.problem(f"{key} is missing")
+                    place.problem(Phrase("{name} is missing", name=key))
                 return None
             if not uri.startswith("oss://"):
                 return self.files.package(where)
@@ -169,10 +172,12 @@ def in_order(wanted: Mapping[str, LocatedValue], needs: Callable[[LocatedValue],
             return
         part = wanted[name]
         if name in under_way:
-            part.problem(f"refers to itself: {' -> '.join([*under_way[under_way.index(name) :], name])}")
+            part.problem(
+                Phrase("refers to itself: {chain}", chain=" -> ".join([*under_way[under_way.index(name) :], name]))
+            )
             return
         if len(under_way) >= _LONGEST_CHAIN:
-            part.problem(f"stands at the end of a chain of more than {_LONGEST_CHAIN} references")
+            part.problem(Phrase("stands at the end of a chain of more than {most} references", most=_LONGEST_CHAIN))
             return
         under_way.append(name)
         for needed in sorted(places.keys() & needs(part), key=places.__getitem__):
@@ -225,9 +230,11 @@ def attach(
 ) -> None:
     """Add that a role has a policy."""
     if kind == SYSTEM and system_policy(policy) is None:
-        part.problem(f"there is no system policy {policy}{suggestion(policy, system_policy_names())}")
+        part.problem(
+            Phrase("there is no system policy {policy}", policy=policy), suggestion(policy, system_policy_names())
+        )
     elif kind == SYSTEM and not is_effective(policy):
-        part.note(f"the policy {policy} is of a service that is not here; it has no effect")
+        part.note(Phrase("the policy {policy} is of a service that is not here; it has no effect", policy=policy))
     logical = logical or f"{part.name}/{policy}"
     build.add(part, "ram.attachment", (kind, policy, role), {}, type_name=type_name, logical=logical)
 
@@ -287,7 +294,7 @@ def trigger_type(part: LocatedValue) -> TriggerKind | None:
     if is_kind(kind):
         return kind
     if name:
-        part.problem(f"the trigger type {name} is not known{suggestion(name, list(TRIGGER_KINDS))}")
+        part.problem(Phrase("the trigger type {name} is not known", name=name), suggestion(name, list(TRIGGER_KINDS)))
     return None
 
 

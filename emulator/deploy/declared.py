@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from emulator.deploy.places import LocatedValue
+from emulator.kernel.phrases import Phrase, alternatives
 from emulator.kernel.spelling import suggestion
 from emulator.wire.schema.kinds import (
     Flag,
@@ -29,9 +30,9 @@ class Declared(Notation[Reader]):
 
         def read(part: LocatedValue) -> Any:
             if not isinstance(part.value, str):
-                return self._wrong(part, "must be a text")
+                return self.refused(part, "must be a text")
             if kind.longest is not None and len(part.value) > kind.longest:
-                return self._wrong(part, f"must not be longer than {kind.longest} characters")
+                return self.refused(part, Phrase("must not be longer than {longest} characters", longest=kind.longest))
             return part.value
 
         return read
@@ -41,16 +42,16 @@ class Declared(Notation[Reader]):
 
         def read(part: LocatedValue) -> Any:
             if not isinstance(part.value, str):
-                return self._wrong(part, "must be a text")
+                return self.refused(part, "must be a text")
             if part.value not in kind.choices:
-                return self._wrong(part, f"must be {' or '.join(kind.choices)}")
+                return self.refused(part, Phrase("must be {choices}", choices=alternatives(list(kind.choices))))
             return part.value
 
         return read
 
     def flag(self, kind: Flag) -> Reader:
         """Read true or false."""
-        return lambda part: part.value if isinstance(part.value, bool) else self._wrong(part, "must be true or false")
+        return lambda part: part.value if isinstance(part.value, bool) else self.refused(part, "must be true or false")
 
     def whole(self, kind: Whole) -> Reader:
         """Take a whole number in its range."""
@@ -58,9 +59,11 @@ class Declared(Notation[Reader]):
         def read(part: LocatedValue) -> Any:
             value = part.value
             if not isinstance(value, int) or isinstance(value, bool):
-                return self._wrong(part, "must be a whole number")
+                return self.refused(part, "must be a whole number")
             if not kind.allows(value):
-                return self._wrong(part, f"must be a whole number from {kind.low} to {kind.high}")
+                return self.refused(
+                    part, Phrase("must be a whole number from {low} to {high}", low=kind.low, high=kind.high)
+                )
             return value
 
         return read
@@ -71,7 +74,7 @@ class Declared(Notation[Reader]):
         def read(part: LocatedValue) -> Any:
             if isinstance(part.value, list) and all(isinstance(each, str) for each in part.value):
                 return part.value
-            return self._wrong(part, "must be a list of names")
+            return self.refused(part, "must be a list of names")
 
         return read
 
@@ -79,7 +82,7 @@ class Declared(Notation[Reader]):
         """Take a text, or what it stands for."""
 
         def read(part: LocatedValue) -> Any:
-            return part.value if isinstance(part.value, str | dict | list) else self._wrong(part, _TEXT_OR_MAP)
+            return part.value if isinstance(part.value, str | dict | list) else self.refused(part, _TEXT_OR_MAP)
 
         return read
 
@@ -97,16 +100,17 @@ class Declared(Notation[Reader]):
         for entry in part.entries():
             field = known.get(entry.name)
             if field is None:
-                entry.problem(f"there is no such attribute{suggestion(entry.name, list(known))}")
+                entry.problem("there is no such attribute", suggestion(entry.name, list(known)))
             elif (value := self.reader(field.kind)(entry)) is not None:
                 values[field.name] = value
         for field in needed:
             if field.name not in values and not part.member(field.name).value:
-                part.problem(f"needs {field.name}")
+                part.problem(Phrase("needs {name}", name=field.name))
                 values[field.name] = ""
         return values
 
-    def _wrong(self, part: LocatedValue, problem: str) -> Any:
+    def refused(self, part: LocatedValue, problem: str) -> Any:
+        """Report a problem of *part* and return what stands for its value."""
         part.problem(problem)
         return None
 

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from emulator.deploy.notation import FILES, members
 from emulator.deploy.places import LocatedValue
+from emulator.kernel.phrases import Phrase
 from emulator.kernel.spelling import suggestion
 from emulator.services.fc.asynchronous import model as asynchronous
 from emulator.services.fc.capacity import model as capacity
@@ -41,7 +42,7 @@ from emulator.wire.schema.kinds import (
 
 _LONGEST_PROJECT = 63
 _LONGEST_NAME_IN_A_STORE = 44
-_NO_LOG = "logs go to the emulator's own log (localyun logs); stored, without effect"
+_NO_LOG = Phrase("logs go to the emulator's own log (localyun logs); stored, without effect")
 
 
 def _shape(kind: Kind) -> Shape:
@@ -75,20 +76,21 @@ def _tracing(part: LocatedValue, capital: bool) -> Any:
 def _without_effect(name: str, why: str, kind: Kind | None = None) -> Noted:
     """Return the kind of a configuration that is kept and has no effect, for which files may ask the cloud."""
     unset = catalog.ALWAYS_SHOWN.get(name)
-    return Noted(why, kind or catalog.SERVICE[name].kind, or_auto=why.partition(";")[0], unset=unset)
+    noted = Phrase("{why}; stored, without effect", why=Phrase(why))
+    return Noted(noted, kind or catalog.SERVICE[name].kind, or_auto=why, unset=unset)
 
 
 _OWN: Mapping[str, Kind] = {
     "logConfig": Noted(
         _NO_LOG, catalog.SERVICE["logConfig"].kind, or_auto=_NO_LOG, unset=catalog.ALWAYS_SHOWN["logConfig"]
     ),
-    "vpcConfig": _without_effect("vpcConfig", "there is no VPC here; stored, without effect"),
+    "vpcConfig": _without_effect("vpcConfig", "there is no VPC here"),
     "nasConfig": _without_effect(
         "nasConfig",
-        "no file system is mounted; stored, without effect",
+        "no file system is mounted",
         _NAS.with_kinds(mountPoints=Items(Also(_MOUNT_POINT, _mount_point))),
     ),
-    "ossMountConfig": _without_effect("ossMountConfig", "no bucket is mounted; stored, without effect"),
+    "ossMountConfig": _without_effect("ossMountConfig", "no bucket is mounted"),
     "tracingConfig": Also(_TRACING, _tracing),
 }
 
@@ -224,7 +226,7 @@ def _members(part: LocatedValue, shape: Shape) -> dict[str, Any]:
     for entry in part.entries():
         field = fields.get(entry.name.lower())
         if field is None:
-            entry.problem(f"there is no such property{suggestion(entry.name, [each.name for each in shape])}")
+            entry.problem("there is no such property", suggestion(entry.name, [each.name for each in shape]))
         elif entry.value is not None:
             kind = field.kind
             values[field.name] = _members(entry, kind) if isinstance(kind, Shape) else FILES.reader(kind)(entry, False)

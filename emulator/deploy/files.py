@@ -18,6 +18,7 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 from emulator.deploy.places import LocatedValue
 from emulator.kernel.bounds import STATE, is_within
+from emulator.kernel.phrases import Phrase
 
 _ARCHIVES = frozenset({".zip", ".jar", ".war"})
 _LEFT_OUT = frozenset({"__pycache__", ".git", ".svn", ".hg", ".DS_Store", STATE, ".fun", ".s"})
@@ -57,10 +58,10 @@ class Files:
             try:
                 self._packages[path] = _packed(path, part.findings.within or self._project)
             except OSError as error:
-                part.problem(f"{part.value} cannot be read: {error.strerror or error}")
+                part.problem(Phrase("{path} cannot be read: {reason}", path=part.value, reason=error.strerror or error))
                 return None
             except ValueError as error:
-                part.problem(f"{part.value}: {error}")
+                part.problem(Phrase("{name}: {problem}", name=part.value, problem=str(error)))
                 return None
         return self._packages[path]
 
@@ -74,14 +75,24 @@ class Files:
             return None
         try:
             if path.stat().st_size > _LONGEST_DEFINITION:
-                part.problem(f"{part.value} is larger than {_LONGEST_DEFINITION} bytes")
+                part.problem(
+                    Phrase(
+                        "{path} is larger than {most} bytes",
+                        path=part.value,
+                        most=_LONGEST_DEFINITION,
+                    )
+                )
                 return None
             text = path.read_text(encoding="utf-8")
             if conceal or not path.is_relative_to(self._project):
                 part.findings.conceal(str(part.value), text)
             return text
         except (OSError, UnicodeDecodeError) as error:
-            part.problem(f"{part.value} cannot be read: {getattr(error, 'strerror', None) or error}")
+            part.problem(
+                Phrase(
+                    "{path} cannot be read: {reason}", path=part.value, reason=getattr(error, "strerror", None) or error
+                )
+            )
             return None
 
     def _path(self, part: LocatedValue) -> Path | None:
@@ -96,31 +107,35 @@ class Files:
                     part.problem(_leads_out(name))
                     return None
                 if (within := part.findings.within) and not is_within(path, within):
-                    part.problem(f"{name} is outside of {within}")
+                    part.problem(Phrase("{name} is outside of {folder}", name=name, folder=within))
                     return None
                 return path
         except (OSError, ValueError, RuntimeError):
             pass
-        part.problem(f"there is no {name} beside the file{self._how_to_build(name)}")
+        part.problem(Phrase("there is no {name} beside the file", name=name), self._how_to_build(name))
         return None
 
     def _how_to_build(self, name: str) -> str:
         """Return what a message adds about code that has not been built yet."""
         if self.built_by:
             commands = "; ".join(self.built_by)
-            return f"; the file builds it with: {commands} (localyun deploy --run-actions runs that)"
+            return Phrase(
+                "; the file builds it with: {commands} (localyun deploy --run-actions runs that)", commands=commands
+            )
         place = Path(os.path.normpath(self.folder / name)).parent
         while place.is_relative_to(self.folder):
             for file, command in _BUILDERS.items():
                 if (place / file).is_file():
-                    folder = "" if place == self.folder else f" in {place.relative_to(self.folder)}"
-                    return f"; {file}{folder} builds it: {command}"
+                    if place == self.folder:
+                        return Phrase("; {file} builds it: {command}", file=file, command=command)
+                    inner = place.relative_to(self.folder)
+                    return Phrase("; {file} in {folder} builds it: {command}", file=file, folder=inner, command=command)
             place = place.parent
         return ""
 
 
 def _leads_out(name: str) -> str:
-    return f"{name}: the link points outside the project; copy the files into the project"
+    return Phrase("{name}: the link points outside the project; copy the files into the project", name=name)
 
 
 def _project_of(folder: Path) -> Path:
@@ -150,7 +165,7 @@ def _packed(path: Path, project: Path) -> bytes:
             content = each.read_bytes()
             size += len(content)
             if size > LARGEST_PACKAGE:
-                raise ValueError(f"more than {LARGEST_PACKAGE} bytes of code")
+                raise ValueError(Phrase("more than {most} bytes of code", most=LARGEST_PACKAGE))
             entry = ZipInfo(each.relative_to(root).as_posix())
             runnable = each.stat().st_mode & stat.S_IXUSR
             entry.external_attr = (stat.S_IFREG | (0o755 if runnable else 0o644)) << 16
@@ -164,7 +179,7 @@ def _files_of(folder: Path, roots: tuple[Path, ...]) -> list[Path]:
     for path in _walked(folder, folder, roots, ()):
         files.append(path)
         if len(files) > _MOST_FILES:
-            raise ValueError(f"more than {_MOST_FILES} files of code")
+            raise ValueError(Phrase("more than {most} files of code", most=_MOST_FILES))
     return files
 
 

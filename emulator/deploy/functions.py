@@ -14,6 +14,7 @@ from typing import Any
 from emulator.deploy.model import Target, has_token, member_of
 from emulator.deploy.places import LocatedValue
 from emulator.deploy.value_functions import AROUND_TOKENS, NOTHING, REFUSALS, VALUE_FUNCTIONS, Misuse, written
+from emulator.kernel.phrases import Phrase
 from emulator.kernel.spelling import suggestion
 
 _VARIABLE = re.compile(r"\$\{([^${}]*)\}")
@@ -75,10 +76,10 @@ class Scope:
     def _named(self, part: LocatedValue, name: str) -> bool:
         conditions = self._conditions.value
         if not isinstance(conditions, dict) or name not in conditions:
-            part.problem(f"there is no condition {name}")
+            part.problem(Phrase("there is no condition {name}", name=name))
             return False
         if name in self._deciding:
-            part.problem(f"the condition {name} refers to itself")
+            part.problem(Phrase("the condition {name} refers to itself", name=name))
             return False
         self._deciding.append(name)
         try:
@@ -92,7 +93,9 @@ class Scope:
             return lazy(self, part)
         eager = VALUE_FUNCTIONS.get(name)
         if eager is None:
-            part.problem(f"the function {name} is not known{suggestion(name, [*_LAZY, *VALUE_FUNCTIONS])}")
+            part.problem(
+                Phrase("the function {name} is not known", name=name), suggestion(name, [*_LAZY, *VALUE_FUNCTIONS])
+            )
             return None
         if (argument := self.value(part)) is NOTHING:
             return NOTHING
@@ -102,12 +105,15 @@ class Scope:
                     return later
                 case _:
                     pass
-            part.problem(f"{name} needs values that are known before anything is made")
+            part.problem(Phrase("{name} needs values that are known before anything is made", name=name))
             return None
         try:
             return eager(argument)
         except REFUSALS as error:
-            part.problem(f"{name}: {error}" if isinstance(error, Misuse) else f"{name} cannot be applied to this")
+            if isinstance(error, Misuse):
+                part.problem(Phrase("{name}: {problem}", name=name, problem=str(error)))
+            else:
+                part.problem(Phrase("{name} cannot be applied to this", name=name))
             return None
 
     def reference(self, part: LocatedValue, name: str) -> Any:
@@ -119,7 +125,8 @@ class Scope:
         if name in self.attributes:
             return self.attribute(part, name, self._preferred if self._preferred in self.attributes[name] else "")
         part.problem(
-            f"there is no parameter or resource {name}{suggestion(name, [*self.parameters, *self.attributes])}"
+            Phrase("there is no parameter or resource {name}", name=name),
+            suggestion(name, [*self.parameters, *self.attributes]),
         )
         return None
 
@@ -127,11 +134,18 @@ class Scope:
         """Return an attribute of a resource."""
         known = self.attributes.get(name)
         if known is None:
-            part.problem(f"there is no resource {name}{suggestion(name, list(self.attributes))}")
+            part.problem(Phrase("there is no resource {name}", name=name), suggestion(name, list(self.attributes)))
             return None
         if attribute not in known:
             listed = ", ".join(sorted(key for key in known if key))
-            part.problem(f"{name} has no attribute {attribute}; there are: {listed or 'none'}")
+            part.problem(
+                Phrase(
+                    "{name} has no attribute {attribute}; there are: {names}",
+                    name=name,
+                    attribute=attribute,
+                    names=listed,
+                )
+            )
             return None
         return known[attribute]
 
@@ -146,7 +160,7 @@ class Scope:
             "ALIYUN::NoValue": NOTHING,
         }
         if name not in known:
-            part.problem(f"the pseudo parameter {name} is not known{suggestion(name, list(known))}")
+            part.problem(Phrase("the pseudo parameter {name} is not known", name=name), suggestion(name, list(known)))
             return None
         return known[name]
 
@@ -207,7 +221,7 @@ def _find_in_map(scope: Scope, part: LocatedValue) -> Any:
     value: Any = scope._mappings
     for name in map(str, names):
         if not isinstance(value, dict) or name not in value:
-            part.problem(f"Fn::FindInMap: there is no {name!r} in the mapping")
+            part.problem(Phrase("Fn::FindInMap: there is no {name!r} in the mapping", name=name))
             return None
         value = value[name]
     return value
@@ -236,8 +250,10 @@ def _stack_output(scope: Scope, part: LocatedValue) -> Any:
         return None
     outputs = scope.target.outputs_of(names[0])
     if outputs is None or names[1] not in outputs:
-        what = "deployment" if outputs is None else "output of it,"
-        part.problem(f"Fn::GetStackOutput: there is no {what} {names[0] if outputs is None else names[1]}")
+        if outputs is None:
+            part.problem(Phrase("Fn::GetStackOutput: there is no deployment {name}", name=names[0]))
+        else:
+            part.problem(Phrase("Fn::GetStackOutput: the deployment has no output {name}", name=names[1]))
         return None
     return outputs[names[1]]
 
@@ -259,7 +275,9 @@ def _format_time(scope: Scope, part: LocatedValue) -> Any:
         time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=scope.target.now)
         return time.astimezone(ZoneInfo(zone)).strftime(pattern)
     except (ValueError, OSError, LookupError, UnicodeError):
-        part.problem(f"Fn::FormatTime: {pattern[:40]!r} in {zone[:40]!r} cannot be written")
+        part.problem(
+            Phrase("Fn::FormatTime: {pattern!r} in {zone!r} cannot be written", pattern=pattern[:40], zone=zone[:40])
+        )
         return None
 
 

@@ -13,6 +13,7 @@ from emulator.deploy.places import Findings, LocatedValue
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
+from emulator.kernel.phrases import Phrase, phrase
 from emulator.kernel.spelling import suggestion
 from emulator.services.mns.errors import MnsError, QueueNotExist, SubscriptionNotExist, TopicNotExist
 from emulator.services.mns.limits import RELAXED
@@ -55,8 +56,8 @@ class Declarations:
         self._tenant = tenant
         findings = Findings()
         root = LocatedValue(config.resources, (), config.resource_marks, findings)
-        queues = _entries(root.member("queues"), "a mapping of queue names")
-        topics = _entries(root.member("topics"), "a mapping of topic names")
+        queues = _entries(root.member("queues"), Phrase("must be a mapping of queue names"))
+        topics = _entries(root.member("topics"), Phrase("must be a mapping of topic names"))
         self._queues = [_declared(part, QUEUE, tenant) for part in queues]
         self._topics = [_declared(part, TOPIC, tenant) for part in topics]
         check(findings)
@@ -89,8 +90,8 @@ class Declarations:
             change = _differing(declared.change, before)
             if "fifo" in change:
                 attribute = f"{kind.title()}Type"
-                reason = f"the {kind} exists and its {attribute} cannot be changed; delete the {kind} first"
-                raise _error(declared.part, reason)
+                reason = "the {kind} exists and its {attribute} cannot be changed; delete the {kind} first"
+                raise _error(declared.part, Phrase(reason, kind=Phrase(kind), attribute=attribute))
             if change:
                 catalog.change(self._tenant, name, change)
 
@@ -114,7 +115,8 @@ def check(findings: Findings) -> None:
     """Raises: ConfigError with every problem of the file, if there are any."""
     if findings.problems:
         problems = sorted(findings.problems, key=lambda problem: (problem.line, problem.column))
-        raise ConfigError("\n".join(placed((each.line, each.column), each.text) for each in problems))
+        lines = {f"line{number}": placed((each.line, each.column), each.text) for number, each in enumerate(problems)}
+        raise ConfigError(Phrase("\n".join(f"{{{name}}}" for name in lines), **lines))
 
 
 def _differing(change: Change, before: object) -> Change:
@@ -123,7 +125,7 @@ def _differing(change: Change, before: object) -> Change:
 
 
 def _error(part: LocatedValue, reason: str) -> ConfigError:
-    return ConfigError(placed(part.mark, f"{'.'.join(part.path)}: {reason}"))
+    return ConfigError(placed(part.mark, Phrase("{name}: {problem}", name=".".join(part.path), problem=phrase(reason))))
 
 
 @contextmanager
@@ -141,7 +143,7 @@ def _noted(part: LocatedValue) -> Iterator[None]:
     try:
         yield
     except InvalidParameter:
-        part.problem(f"{_text(part)} is not a value for this attribute")
+        part.problem(Phrase("{part} is not a value for this attribute", part=_text(part)))
     except MnsError as error:
         part.problem(error.message)
 
@@ -150,12 +152,15 @@ def _declared(part: LocatedValue, table: Shape, tenant: Tenant) -> Declared:
     _check_name(part)
     change: Change = {}
     subscriptions: list[LocatedValue] = []
-    what, others = "a mapping of attributes", () if table is not TOPIC else (_SUBSCRIPTIONS,)
+    others = (_SUBSCRIPTIONS,) if table is TOPIC else ()
+    what = Phrase("must be a mapping of attributes and subscriptions" if others else "must be a mapping of attributes")
     known = {each.name: each for each in table.of_form("file")}
-    for name, member in _members(part, " and ".join((what, *others)), [*known, *others]).items():
+    for name, member in _members(part, what, [*known, *others]).items():
         if name in others:
             subscriptions = [
-                each for each in _entries(member, "a mapping of subscription names") if _has_endpoint(each)
+                each
+                for each in _entries(member, Phrase("must be a mapping of subscription names"))
+                if _has_endpoint(each)
             ]
             continue
         with _noted(member):
@@ -180,7 +185,9 @@ def _read(field: Field, part: LocatedValue) -> Change:
     if not isinstance(field.kind, Shape):
         value = _text(part)
     else:
-        members = _members(part, "a mapping of Enabled, DeadLetterTargetQueue and MaxReceiveCount", _DEAD_LETTERS)
+        members = _members(
+            part, Phrase("must be a mapping of Enabled, DeadLetterTargetQueue and MaxReceiveCount"), _DEAD_LETTERS
+        )
         if isinstance(part.value, dict) and len(members) == len(part.value):  # otherwise that is a problem already
             value = {"Enabled": True, **{name: member.value for name, member in members.items()}}
     setting = FILE.value(field, value)
@@ -202,8 +209,11 @@ def _check_name(part: LocatedValue) -> None:
     try:
         check_queue_name(part.name, RELAXED)
     except MnsError:
-        reason = "a name consists of letters, digits and hyphens and begins with a letter or digit"
-        part.problem(f"{reason}; it has at most {RELAXED.queue_name_length} characters")
+        text = (
+            "a name consists of letters, digits and hyphens and begins with a letter or digit; "
+            "it has at most {most} characters"
+        )
+        part.problem(Phrase(text, most=RELAXED.queue_name_length))
 
 
 def _has_endpoint(part: LocatedValue) -> bool:
@@ -213,21 +223,21 @@ def _has_endpoint(part: LocatedValue) -> bool:
     return True
 
 
-def _entries(part: LocatedValue, what: str) -> list[LocatedValue]:
-    """Return the members of a mapping; an empty value has none, any other is a problem saying *what* was expected."""
+def _entries(part: LocatedValue, what: Phrase) -> list[LocatedValue]:
+    """Return the members of a mapping; an empty value has none, any other is the problem *what*."""
     if part.value is not None and not isinstance(part.value, dict):
-        part.problem(f"must be {what}")
+        part.problem(what)
         return []
     return part.entries()
 
 
-def _members(part: LocatedValue, what: str, allowed: Iterable[str]) -> dict[str, LocatedValue]:
+def _members(part: LocatedValue, what: Phrase, allowed: Iterable[str]) -> dict[str, LocatedValue]:
     """Return the members of a mapping that have a value and are *allowed*; the others are problems."""
     names = list(allowed)
     known = {}
     for member in _entries(part, what):
         if member.name not in names:
-            member.problem(f"there is no such attribute{suggestion(member.name, names)}")
+            member.problem("there is no such attribute", suggestion(member.name, names))
         elif member.value is None and member.name != _SUBSCRIPTIONS:
             member.problem("needs a value")
         else:

@@ -11,6 +11,7 @@ from typing import Any
 
 from emulator.deploy.model import has_token
 from emulator.deploy.places import LocatedValue
+from emulator.kernel.phrases import Phrase
 from emulator.kernel.spelling import suggestion
 from emulator.wire.schema.kinds import (
     Also,
@@ -92,7 +93,7 @@ class Files(Notation[Reader]):
 
         def read_noted(part: LocatedValue, capital: bool) -> Any:
             if kind.or_auto and isinstance(part.value, str) and part.value.partition("|")[0].lower() == "auto":
-                part.note(f"auto: {kind.or_auto}")  # also auto|mountDir=/mnt
+                part.note(Phrase("auto: {effect}", effect=Phrase(kind.or_auto)))  # also auto|mountDir=/mnt
                 return None
             value = None if read is None else read(part, capital)
             if read is None or value != kind.unset:
@@ -132,7 +133,7 @@ def members(part: LocatedValue, fields: Iterable[Field], *, capital: bool) -> di
     for entry in part.entries():
         field = known.get(entry.name)
         if field is None:
-            entry.problem(f"there is no such property{suggestion(entry.name, list(known))}")
+            entry.problem("there is no such property", suggestion(entry.name, list(known)))
         elif entry.value is not None:
             present.add(field.name)
             if (value := FILES.reader(field.kind)(entry, capital)) is not None:
@@ -142,7 +143,7 @@ def members(part: LocatedValue, fields: Iterable[Field], *, capital: bool) -> di
     if part.value is None or isinstance(part.value, dict):
         for field in fields:
             if field.required and field.name not in present:
-                part.problem(f"{spellings(field, capital=capital)[0]} is missing")
+                part.problem(Phrase("{name} is missing", name=spellings(field, capital=capital)[0]))
     return values
 
 
@@ -193,7 +194,10 @@ def text(part: LocatedValue, capital: bool = False) -> str | None:
     if isinstance(value, (str, int, float)):
         return str(value)
     placeholder = isinstance(value, dict) and list(value.values()) == [None]
-    part.problem(f"must be a text; {{{next(iter(value))}}} is a map of YAML" if placeholder else "must be a text")
+    if placeholder:
+        part.problem(Phrase("must be a text; {text} is a map of YAML", text=f"{{{next(iter(value))}}}"))
+    else:
+        part.problem("must be a text")
     return None
 
 

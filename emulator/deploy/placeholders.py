@@ -8,6 +8,7 @@ Source: Serverless Devs, packages of applications.
 import re
 
 from emulator.deploy.model import Problem
+from emulator.kernel.phrases import Phrase
 
 _PLACEHOLDER = re.compile(r"\{\{-?[ \t]*([A-Za-z_][A-Za-z0-9_.-]*)[ \t]*-?\}\}")
 
@@ -35,4 +36,4 @@ def placeholders_around(text: str, number: int) -> list[Problem]:
 
 
 def _problem(match: re.Match[str]) -> str:
-    return f"{match[0]} is a placeholder: create the project with s init, which fills it in"
+    return Phrase("{place} is a placeholder: create the project with s init, which fills it in", place=match[0])

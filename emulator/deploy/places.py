@@ -9,6 +9,7 @@ from typing import Any
 from emulator.deploy.model import FileProblems, Problem
 from emulator.deploy.placeholders import placeholders_around
 from emulator.kernel.frozen import frozen
+from emulator.kernel.phrases import Phrase, phrase
 from emulator.wire.yaml import Mark, Path, RepeatedKey, UnreadableYaml, read_document, short_functions
 
 LARGEST_TEXT = 4 * 1024 * 1024
@@ -40,7 +41,17 @@ class Findings:
         self._concealed |= {form: name for line in lines for form in (line, json.dumps(line)[1:-1], repr(line)[1:-1])}
 
     def shown(self, text: str) -> str:
-        """Return a message with the name of a file in place of what it repeats of a concealed one."""
+        """Return a message with the name of a file in place of what it repeats of a concealed one.
+
+        A phrase stays one where it is enough that its fields repeat nothing.
+        """
+        if isinstance(text, Phrase) and text.fields:
+            fields = {name: self.shown(each) if isinstance(each, str) else each for name, each in text.fields.items()}
+            told = Phrase(text.template, **fields)
+            return told if not any(self._repeated(told)) else self._shown(told)
+        return text if not any(self._repeated(text)) else self._shown(text)
+
+    def _shown(self, text: str) -> str:
         said, end, last = "", 0, ""
         for start, stop, name in sorted(self._repeated(text)):
             between = text[end:start]
@@ -98,17 +109,21 @@ class LocatedValue:
         """Whether a variable or function that failed should have given the value."""
         return self.value is None and self.findings.is_wrong(self.path)
 
-    def problem(self, text: str) -> None:
-        """Report a problem at this place, unless its value is missing because of one that is reported already."""
+    def problem(self, text: str, near: str = "") -> None:
+        """Report a problem at this place, unless its value is missing because of one that is reported already.
+
+        *near* is what `emulator.kernel.spelling` suggests.
+        """
         if not self.is_unknown:
-            self.findings.wrong(self.path, self._finding(text))
+            self.findings.wrong(self.path, self._finding(text, near))
 
     def note(self, text: str) -> None:
         """Note that this part of the file has no effect."""
         self.findings.notes.append(self._finding(text))
 
-    def _finding(self, text: str) -> Problem:
-        said = f"{'.'.join(self.path)}: {text}" if self.path else text
+    def _finding(self, text: str, near: str = "") -> Problem:
+        place = f"{'.'.join(self.path)}: " if self.path else ""
+        said = Phrase("{place}{problem}{near}", place=place, problem=phrase(text), near=near)
         return Problem(*self.mark, self.findings.shown(said))
 
     def with_value(self, value: Any) -> "LocatedValue":
@@ -161,14 +176,16 @@ def whole(text: str, findings: Findings) -> LocatedValue:
     Raises: FileProblems.
     """
     if len(text) > LARGEST_TEXT:
-        raise FileProblems([Problem(1, 1, f"the file is larger than {LARGEST_TEXT} characters")])
+        raise FileProblems([Problem(1, 1, Phrase("the file is larger than {most} characters", most=LARGEST_TEXT))])
     try:
         document = read_document(text, short_functions)
     except RepeatedKey as error:
-        raise FileProblems([Problem(error.line, error.column, f"{error.field} is given twice")]) from error
+        raise FileProblems(
+            [Problem(error.line, error.column, Phrase("{name} is given twice", name=error.field))]
+        ) from error
     except UnreadableYaml as error:
         if unfilled := placeholders_around(text, error.line):
             raise FileProblems(unfilled) from error
-        problem = f"not valid YAML: {error.problem}" if error.is_syntax else error.problem
+        problem = Phrase("not valid YAML: {reason}", reason=error.problem) if error.is_syntax else error.problem
         raise FileProblems([Problem(error.line, error.column, problem)]) from error
     return LocatedValue(document.value, (), document.marks, findings)

@@ -12,6 +12,7 @@ from emulator.deploy.files import Files
 from emulator.deploy.functions import Scope
 from emulator.deploy.model import unset
 from emulator.deploy.places import LocatedValue
+from emulator.kernel.phrases import Phrase
 
 _VARIABLE = re.compile(r"\$\{([^${}]*)\}")
 _CALL = re.compile(r"(env|config|file|path|json)\((.*)\)", re.DOTALL)
@@ -75,14 +76,14 @@ class Variables:
         if first in self._modules and path and path[0] in {"props", "output"}:
             return self._of_module(part, first, path, name, depth)
         if name == "environment.name":
-            part.note(f"no environment is selected: {ENVIRONMENT} is used")
+            part.note(Phrase("no environment is selected: {name} is used", name=ENVIRONMENT))
             return ENVIRONMENT
         return as_written
 
     def _called(self, part: LocatedValue, function: str, arguments: str) -> Any:
         texts = _ARGUMENTS.fullmatch(arguments)
         if texts is None:
-            part.problem(f"{function}({arguments[:80]}) cannot be read")
+            part.problem(Phrase("{function}({arguments}) cannot be read", function=function, arguments=arguments[:80]))
             return None
         argument, default = (self._argument(part, texts.groups()[first : first + 4]) for first in (0, 4))
         argument = "" if argument is None else argument
@@ -92,13 +93,18 @@ class Variables:
                 if value is None and part.findings.may_lack_values:
                     return unset(str(argument))
                 if value is None:
-                    part.problem(f"the environment variable {argument} is not set: export {argument}=... sets it")
+                    part.problem(
+                        Phrase(
+                            "the environment variable {name} is not set: export {name}=... sets it",
+                            name=argument,
+                        )
+                    )
                 return value
             case "config":
                 target = self._scope.target
                 known = {"accountid": target.account, "region": target.region}
                 if str(argument).lower() not in known:
-                    part.problem(f"config('{argument}') is not known here; AccountID is")
+                    part.problem(Phrase("config('{name}') is not known here; AccountID is", name=argument))
                 return known.get(str(argument).lower())
             case "file":
                 return self._files.text(part.with_value(argument), conceal=True)
@@ -118,13 +124,13 @@ class Variables:
         try:
             return json.loads(text)
         except (TypeError, ValueError, RecursionError):
-            part.problem(f"json({str(text)[:40]!r}) is not JSON")
+            part.problem(Phrase("json({text!r}) is not JSON", text=str(text)[:40]))
             return None
 
     def _of_module(self, part: LocatedValue, module: str, path: list[str], name: str, depth: int) -> Any:
         start = self._modules.get(module)
         if start is None:
-            part.problem(f"${{{name}}}: there is no resource {module}")
+            part.problem(Phrase("${{{name}}}: there is no resource {module}", name=name, module=module))
             return None
         if path[:1] == ["name"] and len(path) == 1:
             return module
@@ -146,7 +152,7 @@ class Variables:
             elif isinstance(place.value, dict) and key in place.value:
                 place = place.member(key)
             else:
-                part.problem(f"${{{name}}} leads nowhere")
+                part.problem(Phrase("${{{name}}} leads nowhere", name=name))
                 return None
         return self.resolved(place, this, depth + 1)
 

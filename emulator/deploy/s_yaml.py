@@ -16,6 +16,7 @@ from emulator.deploy.places import Findings, LocatedValue, whole
 from emulator.deploy.s_components import COMPONENTS, Component, component_of_props
 from emulator.deploy.s_variables import Variables, modules_in
 from emulator.kernel.frozen import frozen
+from emulator.kernel.phrases import Phrase
 from emulator.kernel.spelling import suggestion
 from emulator.wire.yaml import Mark
 
@@ -39,7 +40,7 @@ def extended(root: LocatedValue, files: Files) -> LocatedValue:
         base = _base(place, text) if text is not None else {}
         own = {key: value for key, value in root.value.items() if key != "extend"}
         root = root.with_value(_merged(base if isinstance(base, dict) else {}, own))
-    root.member("extend").problem(f"more than {_LONGEST_LINEAGE} files extend each other")
+    root.member("extend").problem(Phrase("more than {most} files extend each other", most=_LONGEST_LINEAGE))
     return root
 
 
@@ -49,7 +50,7 @@ def _base(place: LocatedValue, text: str) -> Any:
         return whole(text, Findings()).value
     except FileProblems as error:
         for problem in error.problems:
-            place.problem(f"{place.value}:{problem.line}: not valid YAML")
+            place.problem(Phrase("{path}:{line}: not valid YAML", path=place.value, line=problem.line))
         return {}
 
 
@@ -69,8 +70,10 @@ def read_project(
     for entry in root.entries():
         if entry.name not in _TOP:
             near = suggestion(entry.name, list(_TOP))
-            report = entry.note if isinstance(entry.value, (dict, list)) and not near else entry.problem
-            report(f"there is no such section{near}")  # a section of anchors for other parts is one of these
+            if isinstance(entry.value, (dict, list)) and not near:
+                entry.note("there is no such section")  # a section of anchors for other parts is one of these
+            else:
+                entry.problem("there is no such section", near)
     for each in _texts(root):
         if unfilled := placeholder_problem(each.value, is_free=not _FREE.isdisjoint(each.path)):
             each.problem(unfilled)
@@ -85,7 +88,7 @@ def read_project(
     variables = Variables(root, modules, scope, files, environ)
     commands = _commands_by_module(root, modules, variables)
     for action in () if actions_run else [action for each in commands.values() for action in each]:
-        text = f"not run: {action}; localyun deploy --run-actions runs it"
+        text = Phrase("not run: {command}; localyun deploy --run-actions runs it", command=str(action))
         root.findings.notes.append(Problem(*action.mark, text))
     for part in in_order(modules, lambda part: modules_in(part.value, modules) - {part.name}):
         files.built_by = [action.command for action in (*commands[""], *commands[part.name])]
@@ -122,7 +125,10 @@ def _with_template(root: LocatedValue, part: LocatedValue) -> LocatedValue:
     templates = root.member("template")
     template = templates.member(name).value
     if not isinstance(template, dict):
-        extend.problem(f"there is no template {name}{suggestion(name, [each.name for each in templates.entries()])}")
+        extend.problem(
+            Phrase("there is no template {name}", name=name),
+            suggestion(name, [each.name for each in templates.entries()]),
+        )
         return part
     ignored = extend.member("ignore").value or []
     base = {key: value for key, value in template.items() if key not in ignored}
@@ -196,7 +202,7 @@ def _note_actions(place: LocatedValue) -> None:
 def _add(build: Build, part: LocatedValue, variables: Variables) -> None:
     for entry in part.entries():
         if entry.name not in _MODULE:
-            entry.problem(f"there is no such part of a resource{suggestion(entry.name, list(_MODULE))}")
+            entry.problem("there is no such part of a resource", suggestion(entry.name, list(_MODULE)))
     _note_actions(part)
     place = part.member("component")
     name = str(variables.resolved(place, part.name) or "") if isinstance(place.value, str) else place.text()
@@ -208,13 +214,15 @@ def _add(build: Build, part: LocatedValue, variables: Variables) -> None:
     if component is None and _is_path(name):
         component = _of_folder(place, name, props)
     elif component is None:
-        place.problem(f"the component {name} is not known{suggestion(component_of(name), list(COMPONENTS))}")
+        place.problem(
+            Phrase("the component {name} is not known", name=name), suggestion(component_of(name), list(COMPONENTS))
+        )
     if component is None:
         return
     props = props.with_value(variables.resolved(props, part.name))
     region = props.member("region")
     if isinstance(region.value, str) and region.value not in {"", build.region}:
-        region.note(f"the emulator is in {build.region}; everything is made there")
+        region.note(Phrase("the emulator is in {region}; everything is made there", region=build.region))
     component(build, part, props)
 
 
@@ -226,9 +234,9 @@ def _of_folder(place: LocatedValue, name: str, props: LocatedValue) -> Component
     """Return the component that lies in a folder, known by the properties it is given."""
     known = component_of_props(props.value if isinstance(props.value, dict) else {})
     if known is None:
-        place.problem(f"the properties in {name} do not identify a component: name it, such as fc3")
+        place.problem(Phrase("the properties in {name} do not identify a component: name it, such as fc3", name=name))
         return None
-    place.note(f"the component in {name} is read as {known}")
+    place.note(Phrase("the component in {path} is read as {name}", path=name, name=known))
     return COMPONENTS[known]
 
 

@@ -18,6 +18,7 @@ from emulator.deploy.places import Findings, LocatedValue
 from emulator.kernel.clock import Clock
 from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.identity import Tenant
+from emulator.kernel.phrases import Phrase
 from emulator.kernel.system import own_command
 from emulator.kernel.tasks import kill
 from emulator.oss.model import BUCKET_ACLS, STORAGE_CLASSES, Caller
@@ -92,7 +93,7 @@ class Seeds:
         self._deployments = root.member("deploy").items()
         for part in self._deployments:
             if (text := part.text()) and not (self._folder / text).exists():
-                part.problem(f"there is no file {self._folder / text}")
+                part.problem(Phrase("there is no file {file}", file=self._folder / text))
         self._hooks = _hooks(root.member("hooks"))
         self.faults = root.member("faults").items()
         check(findings)
@@ -185,7 +186,7 @@ class Seeds:
             try:
                 value = path.read_text(encoding="utf-8-sig")
             except (OSError, UnicodeDecodeError) as error:
-                seed.part.problem(f"Definition: {path} cannot be read ({error})")
+                seed.part.problem(Phrase("Definition: {path} cannot be read ({reason})", path=path, reason=error))
         elif isinstance(value, dict):
             value = _json(value)
         if isinstance(value, str) and isinstance(seed.values, dict):
@@ -199,7 +200,9 @@ class Seeds:
         for each in self._deployments:
             code, said = await self._run(own_command("deploy", "--yes", each.text()), environment)
             if code != 0:
-                raise ConfigError(placed(each.mark, f"{'.'.join(each.path)}: {said}"))
+                raise ConfigError(
+                    placed(each.mark, Phrase("{name}: {problem}", name=".".join(each.path), problem=said))
+                )
 
     async def ready(self, environment: Mapping[str, str]) -> None:
         """Run the commands for a ready emulator, one after the other; one that fails is logged and ends the row."""
@@ -210,7 +213,7 @@ class Seeds:
             if said:
                 _log.info("%s: %s", name, said)
             if code != 0:
-                _log.error(placed(each.mark, f"{name} has failed with exit code {code}"))
+                _log.error(placed(each.mark, Phrase("{name} has failed with exit code {code}", name=name, code=code)))
                 return
 
     async def _run(self, command: str | Sequence[str], environment: Mapping[str, str]) -> tuple[int, str]:

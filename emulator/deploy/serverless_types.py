@@ -15,6 +15,7 @@ from emulator.deploy.functions import names_in
 from emulator.deploy.model import FileProblems, Resource
 from emulator.deploy.notation import members, text
 from emulator.deploy.places import Findings, LocatedValue, whole
+from emulator.kernel.phrases import Phrase
 from emulator.kernel.spelling import suggestion
 from emulator.services.fc.triggers.model import TriggerKind
 from emulator.services.mns.topics.model import TOPIC
@@ -36,7 +37,15 @@ def definition_in_file(build: Build, place: LocatedValue) -> str | None:
         findings.check()
     except FileProblems as error:
         for problem in error.problems:
-            place.problem(f"{place.value}:{problem.line}: {problem}")
+            place.problem(
+                Phrase(
+                    "{path}:{line}: {problem} (column {column})",
+                    path=place.value,
+                    line=problem.line,
+                    problem=problem.text,
+                    column=problem.column,
+                )
+            )
         return None
     return json.dumps(value, ensure_ascii=False)
 
@@ -93,11 +102,11 @@ def service(build: Build, part: LocatedValue, kind: str) -> None:
 
 def _function(build: Build, owner: Resource, part: LocatedValue) -> None:
     if not isinstance(part.value, dict) or part.value.get("Type") != FUNCTION_TYPE:
-        part.problem(f"only functions can be in a service: Type must be {FUNCTION_TYPE}")
+        part.problem(Phrase("only functions can be in a service: Type must be {type}", type=FUNCTION_TYPE))
         return
     for entry in part.entries():
         if entry.name not in {"Type", "Properties", "Events"}:
-            entry.problem(f"there is no such part of a function{suggestion(entry.name, ['Properties', 'Events'])}")
+            entry.problem("there is no such part of a function", suggestion(entry.name, ["Properties", "Events"]))
     place = build.properties(part)
     extra = (member("functionName"), member("codeUri"), member("asyncConfiguration", fields.ASYNC_2))
     values = members(place, (*fields.FUNCTION_2, *extra), capital=True)
@@ -123,7 +132,7 @@ def _function(build: Build, owner: Resource, part: LocatedValue) -> None:
 def _event(build: Build, function: Resource, part: LocatedValue) -> None:
     kind = part.value.get("Type") if isinstance(part.value, dict) else None
     if not isinstance(kind, str) or kind not in _EVENTS:
-        part.problem(f"Type must be one of {', '.join(_EVENTS)}")
+        part.problem(Phrase("Type must be one of {choices}", choices=", ".join(_EVENTS)))
         return
     for entry in part.entries():
         if entry.name not in {"Type", "Properties"}:
@@ -135,7 +144,7 @@ def _event(build: Build, function: Resource, part: LocatedValue) -> None:
             config[name] = {f"{key[:1].lower()}{key[1:]}": value for key, value in config[name].items()}
     own = {name: text(place.member(name)) for name in _SOURCE if config.pop(name, None) is not None}
     if (needed := _NEEDED.get(_EVENTS[kind])) and place.member(needed).value is None:
-        place.problem(f"{needed} is missing")
+        place.problem(Phrase("{name} is missing", name=needed))
     event = Event(
         kind=_EVENTS[kind],
         config=place.with_value(config),

@@ -20,6 +20,7 @@ from emulator.deploy.places import LocatedValue
 from emulator.deploy.ros_types import ROS_TYPES
 from emulator.deploy.serverless_types import FLOW_TYPE, REFUSED, SERVERLESS_TYPES, SERVICE_TYPE, names_in_file
 from emulator.deploy.value_functions import NOTHING
+from emulator.kernel.phrases import Phrase
 from emulator.kernel.spelling import suggestion
 
 SECTIONS = (
@@ -38,7 +39,7 @@ def read_template(root: LocatedValue, target: Target, files: Files, parameters: 
     """
     for entry in root.entries():
         if entry.name not in SECTIONS:
-            entry.problem(f"there is no such section{suggestion(entry.name, list(SECTIONS))}")
+            entry.problem("there is no such section", suggestion(entry.name, list(SECTIONS)))
     resources = root.member("Resources")
     if not resources.entries():
         resources.problem("there are no resources")
@@ -66,7 +67,7 @@ def _parameters(section: LocatedValue, parameters: Mapping[str, str]) -> dict[st
     declared = {part.name: part for part in section.entries()}
     for name in parameters:
         if name not in declared:
-            section.problem(f"the template has no parameter {name}{suggestion(name, list(declared))}")
+            section.problem(Phrase("the template has no parameter {name}", name=name), suggestion(name, list(declared)))
     for name, part in declared.items():
         if not isinstance(part.value, dict):
             part.problem("must be a map with a Type")
@@ -74,7 +75,7 @@ def _parameters(section: LocatedValue, parameters: Mapping[str, str]) -> dict[st
         value = parameters.get(name, part.value.get("Default"))
         if value is None:
             if not (part.findings.may_lack_values and _text(part.value.get("NoEcho", False)).lower() == "true"):
-                part.problem(f"needs a value: --parameter {name}=...")
+                part.problem(Phrase("needs a value: --parameter {name}=...", name=name))
             values[name] = unset(name)  # what refers to it is not to blame
             continue
         values[name] = _typed(part, value)
@@ -116,7 +117,13 @@ def _json(part: LocatedValue, value: Any) -> Any:
 def _check_allowed(part: LocatedValue, value: Any) -> None:
     allowed = part.value.get("AllowedValues")
     if isinstance(allowed, list) and value not in allowed and _text(value) not in map(_text, allowed):
-        part.problem(f"{_text(value)[:80]!r} is none of the allowed values: {', '.join(map(_text, allowed))}")
+        part.problem(
+            Phrase(
+                "{value!r} is none of the allowed values: {choices}",
+                value=_text(value)[:80],
+                choices=", ".join(map(_text, allowed)),
+            )
+        )
     pattern = part.value.get("AllowedPattern")
     if isinstance(pattern, str) and isinstance(value, str):
         try:
@@ -125,7 +132,7 @@ def _check_allowed(part: LocatedValue, value: Any) -> None:
             part.problem("AllowedPattern is not a regular expression")
         else:
             if not fits:
-                part.problem(f"{value[:80]!r} does not match {pattern}")
+                part.problem(Phrase("{value!r} does not match {pattern}", value=value[:80], pattern=pattern))
 
 
 def _is_wanted(part: LocatedValue, scope: Scope) -> bool:
@@ -152,12 +159,11 @@ def _needs(part: LocatedValue, names: _Names, build: Build) -> set[str]:
     named = [str(name) for name in (depends if isinstance(depends, list) else [depends])]
     for name in named:
         if name not in names.resources and name not in names.owners:
-            report = (
-                part.member("DependsOn").note
-                if part.value.get("Type") == FLOW_TYPE
-                else part.member("DependsOn").problem
-            )
-            report(f"there is no resource {name}")
+            absent = Phrase("there is no resource {name}", name=name)
+            if part.value.get("Type") == FLOW_TYPE:
+                part.member("DependsOn").note(absent)
+            else:
+                part.member("DependsOn").problem(absent)
     content = {key: item for key, item in part.value.items() if key not in {"Type", "DependsOn", "Condition"}}
     mentioned = names_in(content)
     if part.value.get("Type") == FLOW_TYPE:
@@ -188,18 +194,20 @@ def _add(build: Build, part: LocatedValue) -> None:
         return
     type_part = part.member("Type")
     if kind in REFUSED:
-        type_part.note(f"{kind} has no counterpart here; left out")
+        type_part.note(Phrase("{kind} has no counterpart here; left out", kind=kind))
         build.scope.attributes[part.name] = {"": part.name}
         return
     builder = TYPES.get(kind)
     if builder is None:
-        type_part.problem(f"the resource type {kind} is not known{suggestion(kind, [*TYPES, *REFUSED])}")
+        type_part.problem(
+            Phrase("the resource type {kind} is not known", kind=kind), suggestion(kind, [*TYPES, *REFUSED])
+        )
         build.scope.attributes[part.name] = {"": part.name}
         return
     if kind not in SERVERLESS_TYPES:
         for entry in part.entries():
             if entry.name not in _RESOURCE:
-                entry.problem(f"there is no such part of a resource{suggestion(entry.name, list(_RESOURCE))}")
+                entry.problem("there is no such part of a resource", suggestion(entry.name, list(_RESOURCE)))
     if part.value.get("Count", 1) != 1:
         part.member("Count").problem("repeated resources are not supported")
     if part.value.get("DeletionPolicy", "Delete") != "Delete":

@@ -13,6 +13,8 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from emulator.kernel.phrases import Phrase
+
 NOTHING = object()
 """What ``ALIYUN::NoValue`` stands for: the property is not there."""
 
@@ -62,7 +64,7 @@ def _select(argument: Any) -> Any:
     else:
         raise Misuse("takes an index and a list or a map")
     if not default:
-        raise Misuse(f"there is no item {str(index)[:40]}")
+        raise Misuse(Phrase("there is no item {index}", index=str(index)[:40]))
     return default[0]
 
 
@@ -125,7 +127,7 @@ def _each_is_in(argument: Any) -> bool:
 def _index(argument: Any) -> int:
     item, items = argument
     if item not in items:
-        raise Misuse(f"there is no {written(item)[:40]!r} in the list")
+        raise Misuse(Phrase("there is no {item!r} in the list", item=written(item)[:40]))
     return int(items.index(item))
 
 
@@ -138,7 +140,7 @@ def _indent(argument: Any) -> str:
 def _between(value: Any, low: int, high: int) -> int:
     number = int(value)
     if not low <= number <= high:
-        raise Misuse(f"{number} is not between {low} and {high}")
+        raise Misuse(Phrase("{number} is not between {low} and {high}", number=number, low=low, high=high))
     return number
 
 
@@ -174,9 +176,9 @@ def json_value(key: str, text: Any) -> Any:
     try:
         content = json.loads(text) if isinstance(text, str) else text
     except (ValueError, RecursionError):
-        raise Misuse(f"{str(text)[:80]!r} is not JSON") from None
+        raise Misuse(Phrase("{text!r} is not JSON", text=str(text)[:80])) from None
     if not isinstance(content, dict) or key not in content:
-        raise Misuse(f"there is no {key!r} in {written(content)[:80]}")
+        raise Misuse(Phrase("there is no {key!r} in {content}", key=key, content=written(content)[:80]))
     return content[key]
 
 
@@ -228,12 +230,17 @@ def _jq_step(step: str, value: Any) -> list[Any]:
     if step.startswith("[") and step.endswith("]"):
         return [_jq_step(step[1:-1].strip(), value)]
     if not step.startswith("."):
-        raise Misuse(f"{step[:40]!r} is beyond the part of jq that is understood here: paths, [], pipes and objects")
+        raise Misuse(
+            Phrase(
+                "{step!r} is beyond the part of jq that is understood here: paths, [], pipes and objects",
+                step=step[:40],
+            )
+        )
     values, place = [value], 0
     while place < len(step):
         part = _JQ_PART.match(step, place)
         if part is None or part.end() == place:
-            raise Misuse(f"{step[:40]!r} is beyond the part of jq that is understood here")
+            raise Misuse(Phrase("{step!r} is beyond the part of jq that is understood here", step=step[:40]))
         place = part.end()
         values = [result for each in values for result in _jq_part(part, each)]
     return values

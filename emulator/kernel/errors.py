@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from enum import Enum, auto
 from typing import Any, ClassVar, NamedTuple, Self
 
+from emulator.kernel.phrases import Phrase
+
 
 class ErrorRow(NamedTuple):
     """One documented error: HTTP status, text with named fields, and the code where it is not the error's name."""
@@ -40,7 +42,7 @@ class ServiceError(Exception):
         if row is not None:
             self.code, self.http_status, text = row.code or name or "", row.status, row.text
         self.fields = fields
-        self.message = message if message is not None else text.format_map(fields)
+        self.message = message if message is not None else Phrase(text, **fields) if fields else text
         super().__init__(self.message)
 
     def advise(self, advice: str) -> Self:

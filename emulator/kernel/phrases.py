@@ -26,6 +26,11 @@ class Phrase(str):
         return self
 
 
+def phrase(text: str) -> Phrase:
+    """Return *text* as a phrase, which may be one already."""
+    return text if isinstance(text, Phrase) else Phrase(text)
+
+
 def said(text: str, look_up: Callable[[str], str]) -> str:
     """Return *text* as *look_up* has it, a phrase with its fields, which may be phrases themselves."""
     if not isinstance(text, Phrase):

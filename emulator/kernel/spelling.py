@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable
 
+from emulator.kernel.phrases import Phrase
+
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return ``; did you mean X?`` when one of *known* is near."""
     import difflib  # only for messages
 
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return f"; did you mean {near[0]}?" if near else ""
+    return Phrase("; did you mean {name}?", name=near[0]) if near else ""

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any, Final
 
+from emulator.kernel.phrases import Phrase
 from emulator.kernel.turnstile import EVERYTHING
 
 Deviations = tuple[tuple[int, int], ...]
@@ -35,7 +36,8 @@ def read_schedule_text(text: str) -> Deviations:
         return ()
     pairs = [part.split(":") for part in text.replace(" ", ",").split(",") if part]
     if not all(len(pair) == 2 and all(each.isdecimal() for each in pair) for pair in pairs):
-        raise ValueError(f"a schedule is written as 3:1,7:2 (choice 3 takes option 1, ...), not {text!r}")
+        said = "a schedule is written as 3:1,7:2 (choice 3 takes option 1, ...), not {text!r}"
+        raise ValueError(Phrase(said, text=text))
     return tuple(sorted((int(number), int(taken)) for number, taken in pairs))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from emulator.deploy.declared import Declared
 from emulator.deploy.places import Findings, LocatedValue, whole
 from emulator.kernel.frozen import field, frozen
+from emulator.kernel.phrases import Phrase
 from emulator.kernel.spelling import suggestion
 from emulator.usage.items import BY_NAME
 from emulator.wire.schema.kinds import LIST, OBJECT, Field, Number, Shape, Text
@@ -148,10 +149,11 @@ class _Prices(Declared):
         def read(part: LocatedValue) -> Any:
             value = part.value
             if not isinstance(value, int | float) or isinstance(value, bool):
-                return self._wrong(part, "must be a number")
+                return self.refused(part, "must be a number")
             least = kind.low or 0
             if value < least or (kind.open and value == least):
-                return self._wrong(part, f"must be {'more than' if kind.open else 'at least'} {least:g}")
+                text = "must be more than {least:g}" if kind.open else "must be at least {least:g}"
+                return self.refused(part, Phrase(text, least=least))
             return float(value)
 
         return read
@@ -159,7 +161,7 @@ class _Prices(Declared):
     def json(self, kind: Any) -> Any:
         """Take a list or a map as it is; what is in it is read by itself."""
         form, words = (list, "must be a list") if kind.only == "list" else (dict, "must be a map")
-        return lambda part: part.value if isinstance(part.value, form) else self._wrong(part, words)
+        return lambda part: part.value if isinstance(part.value, form) else self.refused(part, words)
 
 
 _FILE = _Prices("file")
@@ -196,7 +198,7 @@ def _factors(part: LocatedValue) -> dict[str, float]:
     factors = {}
     for entry in part.entries():
         if entry.name not in BY_NAME:
-            entry.problem(f"there is no such item{suggestion(entry.name, list(BY_NAME))}")
+            entry.problem("there is no such item", suggestion(entry.name, list(BY_NAME)))
         elif (factor := _FILE.reader(_POSITIVE)(entry)) is not None:
             factors[entry.name] = factor
     return factors

@@ -2,12 +2,14 @@
 
 import http.client
 import re
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from emulator.console.refusals import SENTENCES
+from emulator.console.language import translated
+from emulator.console.refusals import SENTENCES, placed_sentence
 from emulator.testing import Emulator
 from tests.console.test_safety import token
 
@@ -75,6 +77,11 @@ def post():
         ),
         ("/functions/none/call", {"event": "{}"}, "FunctionNotFound: 没有函数“none”"),
         ("/flows/none/start", {}, "FlowNotExists: 没有流程 none。"),
+        (
+            "/design",
+            {"name": "made", "Type": "FDL", "Definition": "version: v1\ntype: flow\nsteps:\n- {type: tsk, name: a}\n"},
+            "InvalidArgument: 参数错误：Definition：steps[0].type：未知的步骤类型；可用的有：task, pass,",
+        ),
         ("/flows/present/start", {"input": "[]"}, "InvalidArgument: 参数错误：Input 必须是 JSON 对象：不是 JSON 对象"),
         (
             "/flows/present/start",
@@ -101,6 +108,15 @@ def test_refusal_of_a_service_is_in_chinese_behind_its_code(post, path, fields, 
 
     assert 400 <= status < 500
     assert said.startswith(refusal)
+
+
+def test_mistakes_in_the_functions_folder_are_in_chinese_behind_their_place():
+    """A path may hold anything, a colon too."""
+    said = placed_sentence(
+        "/a: b/function.yml:2: the trigger 'web' is left out: name is required", partial(translated, "zh")
+    )
+
+    assert said == "/a: b/function.yml:2: 触发器“web”：未加载，原因：必须给出 name"
 
 
 SOURCE = "".join(

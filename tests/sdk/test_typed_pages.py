@@ -81,8 +81,19 @@ class Page:
     tools: tuple[str, ...] = ()
 
 
+TOOLS = """for tool in aliyun terraform fun s; do
+    printf '#!/bin/sh\\ntest -n "$ALIBABA_CLOUD_ACCESS_KEY_ID" || exit 1\\necho %s "$@"\\n' $tool > $tool
+    chmod +x $tool
+done
+export PATH="$PWD:$PATH"
+"""
+"""Stand-ins for the tools of docs/tools.md, which tell how they are called; each needs the keys that `exec` sets."""
+
 PAGES = {
-    "README.md": Page(printed=('execution Succeeded: {"s":"ok"}', "is serving", "stopped http")),
+    "README.md": Page(
+        then={"localyun tutorial run callback": "localyun stop"},
+        printed=('execution Succeeded: {"s":"ok"}', "is serving", "stopped http"),
+    ),
     "docs/index.md": Page(
         files={"app.py": WORKER, "test_app.py": "def test_it(localyun):\n    localyun.queue('orders').send('one')\n"},
         printed=("b'an order'", "1 passed", "poll-for-task-status"),
@@ -139,6 +150,28 @@ PAGES = {
         before=f"localyun start -d --functions '{ROOT}/functions'\n"
         f"localyun flow create fnf-demo-poll-for-task-status '{ROOT}/sample-apps/poll-for-task-status/flow.yml'",
         printed=("fnf-demo-poll-for-task-status", "s.yaml"),
+    ),
+    "docs/docker.md": Page(files={"ci.sh": "localyun queue create orders\n"}, printed=("created orders",)),
+    "docs/tools.md, aliyun": Page(
+        name="docs/tools.md",
+        start="## aliyun",
+        end="## Terraform",
+        before=TOOLS,
+        files={"deploy.sh": "aliyun ram ListRoles\n"},
+        printed=("aliyun fnf ListFlows", "aliyun ram ListRoles", "aliyun --profile local fnf ListFlows"),
+    ),
+    "docs/tools.md, Terraform": Page(
+        name="docs/tools.md",
+        start="## Terraform",
+        end="## Funcraft",
+        before=TOOLS,
+        printed=("terraform init", "terraform apply"),
+    ),
+    "docs/tools.md, fun and s": Page(
+        name="docs/tools.md",
+        start="## Funcraft",
+        before=TOOLS,
+        printed=("fun deploy -y", "s deploy -y --access default"),
     ),
     "docs/console.md": Page(printed=("/_localyun/console/",)),
     "docs/commands.md, the emulator": Page(
@@ -206,6 +239,9 @@ LEFT_OUT = {
     'eval "$(localyun completion': "for bash; tests/unit/cli/commands/test_completion.py runs it there",
     "localyun completion": "for other shells; tests/unit/cli/commands/test_completion.py reads it",
     "localyun trace remind/run-1 --otlp": "needs a collector; tests/sdk/test_metrics_and_traces.py has one",
+    "docker ": "needs a container engine; tests/architecture/test_docker.py reads image and compose file",
+    "    -v localyun-state": "the end of such a line",
+    "cp docker/.env.example": "as above; the tests need no .env",
     "mcp-inspector": "a program of npm; tests/unit/cli/commands/test_mcp runs it where it is installed",
 }
 """Beginnings of lines that are not typed, and why."""
@@ -231,9 +267,10 @@ ELSEWHERE = {
     ("docs/commands.md", "localyun invoke shop/order --event '{\"id\": 7}' --debug"):
         "tests/sdk/test_debugging.py::test_ctrl_c_ends_the_call_and_its_instance",
     ("docs/commands.md", "localyun trigger fire"): "tests/sdk/test_page_commands.py::test_functions_are_called",
-    ("docs/commands.md", "  +0.00s"): "tests/unit/cli/test_execution_tree.py::test_lines_of_a_followed_history",
+    ("docs/commands.md", "   +0.00s"):
+        "tests/unit/cli/test_execution_tree.py::test_lines_on_the_page_of_commands_are_those_that_are_printed",
     ("docs/commands.md", "$ localyun flow debug"):
-        "tests/unit/cli/test_program_debugging.py::test_a_fork_goes_on_with_a_mended_definition",
+        "tests/unit/cli/test_program_debugging.py::test_the_session_on_the_page_of_commands_is_what_comes",
     ("docs/commands.md", "localyun flow graph"): "tests/sdk/test_page_commands.py::test_flows_are_drawn",
     ("docs/commands.md", "$ localyun flow check"):
         "tests/sdk/test_page_commands.py::test_mistakes_are_printed_as_the_page_shows",
@@ -245,10 +282,8 @@ ELSEWHERE = {
     ("docs/testing.md", ""): "tests/sdk/test_page_commands.py::test_clock_is_moved_by_the_call_of_the_page",
     ("docs/export.md", ""): "tests/sdk/test_page_commands.py::test_exports_are_read_again_without_a_difference",
     ("docs/observability.md", ""): "tests/sdk/test_page_commands.py::test_log_of_a_request_is_what_the_page_shows",
-    ("docs/docker.md", ""): "tests/architecture/test_docker.py::test_neighbour_s_program_runs",
     ("docs/sdks/README.md", "127.0.0.1"):
         "tests/architecture/test_docker.py::test_every_alias_is_a_name_the_emulator_serves",
-    ("docs/tools.md", ""): "tests/sdk/test_exec.py::test_go_client_at_the_cloud_s_address_reaches_the_emulator",
     **{
         (place, ""): test
         for name, test in TUTORIALS.items()

@@ -6,10 +6,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from emulator.cli.client import pause
-from emulator.cli.output import DONE, CommandFailed, WrongUsage, _, note, say, say_json, tell, unreadable, wants_json
+from emulator.cli.output import (
+    DONE,
+    CallRefused,
+    CommandFailed,
+    WrongUsage,
+    _,
+    is_chinese,
+    note,
+    say,
+    say_json,
+    tell,
+    unreadable,
+    wants_json,
+)
 from emulator.cli.parameters import parameters_of
 from emulator.config import Settings
-from emulator.kernel.phrases import said
+from emulator.kernel.phrases import Phrase, said
 
 if TYPE_CHECKING:
     from emulator.services.workflow.engine.language import DefinitionError
@@ -149,6 +162,21 @@ def definition_to_send(arguments: Namespace, name: str, account: str) -> str:
     if references:
         raise _without_value(references[0])
     return text.replace(ACCOUNT, account)
+
+
+def explained(refusal: CallRefused, definition: str) -> CallRefused:
+    """Return the refusal of a *definition* that was sent, with what is wrong in it in the user's language."""
+    if not is_chinese() or "Definition: " not in refusal.said:
+        return refusal
+    from emulator.services.workflow.engine.language import DefinitionError
+    from emulator.services.workflow.languages.programs import read_program
+
+    try:
+        read_program(definition)
+    except DefinitionError as error:
+        text = said(Phrase("Definition: {problem}", problem=str(error)), _)
+        return CallRefused(refusal.status, refusal.code, text, refusal.content)
+    return refusal
 
 
 def read_definition(name: str) -> str:

@@ -26,7 +26,7 @@ from emulator.cli.output import (
     wants_json,
 )
 from emulator.cli.parameters import parameters_of
-from emulator.cli.problem_texts import problem_text
+from emulator.cli.parser import nearest
 from emulator.config import Settings
 from emulator.deploy.kinds import PROVIDERS
 from emulator.deploy.layers_used import MissingLayer, without_foreign_layers
@@ -63,6 +63,7 @@ from emulator.deploy.value_functions import Misuse
 from emulator.kernel.bounds import is_within
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.names import DEPLOYMENT, STACK, fitted
+from emulator.kernel.phrases import Phrase, said
 
 USUAL_FILES = ("template.yml", "template.yaml", "s.yaml", "s.yml")
 """What is deployed when no file is named, first match wins."""
@@ -164,18 +165,18 @@ def _rehearse(
 
 def _note_of(missing: Missing) -> Problem:
     if missing.is_refused:
-        text = _("the trigger needs {type} {name}, which does not exist: add it to the file, or create it first")
+        text = "the trigger needs {type} {name}, which does not exist: add it to the file, or create it first"
     else:
-        text = _("{type} {name} does not exist; nothing is delivered to it until it does")
-    return Problem(missing.resource.line, missing.resource.column, text.format(type=missing.type, name=missing.name))
+        text = "{type} {name} does not exist; nothing is delivered to it until it does"
+    return Problem(missing.resource.line, missing.resource.column, Phrase(text, type=missing.type, name=missing.name))
 
 
 def _note_of_layer(layer: MissingLayer) -> Problem:
     if layer.is_foreign:
-        text = _("layer {arn} belongs to another account or region; the function runs without it")
+        text = "layer {arn} belongs to another account or region; the function runs without it"
     else:
-        text = _("layer {arn} does not exist")
-    return Problem(layer.resource.line, layer.resource.column, text.format(arn=layer.arn))
+        text = "layer {arn} does not exist"
+    return Problem(layer.resource.line, layer.resource.column, Phrase(text, arn=layer.arn))
 
 
 def target_of(arguments: Namespace, client: Client, api: DeployClient, name: str) -> Target:
@@ -264,8 +265,11 @@ def _remove(arguments: Namespace, api: DeployClient, path: Path, within: Path | 
     name = name_of(arguments, path, _project_name(path, within))
     known = api.record(name)
     if known is None:
-        names = enumerated(record.name for record in api.records()) or _("none")
-        raise CommandFailed(_("there is no deployment {name}; there are: {names}", name=name, names=names))
+        names = [each.name for each in api.records()]
+        if near := nearest(name, names):
+            raise CommandFailed(_("there is no deployment {name}{suggestion}", name=name, suggestion=near))
+        there = enumerated(names) or _("none")
+        raise CommandFailed(_("there is no deployment {name}; there are: {names}", name=name, names=there))
     record = _checked(known, arguments, path)
     steps = removal(record)
     if not wants_json(arguments):
@@ -364,7 +368,7 @@ def _confirm(arguments: Namespace, steps: Plan) -> None:
 
 def _say_plan(steps: Plan, path: Path, name: str, notes: Sequence[Problem]) -> None:
     for each in notes:
-        say(_("note: {place}: {note}", place=f"{path.name}:{each.line}", note=problem_text(each)))
+        say(_("note: {place}: {note}", place=f"{path.name}:{each.line}", note=_told(each)))
     say(_("deployment {name}", name=name))
     _say_steps(steps)
 
@@ -431,7 +435,12 @@ def _end(arguments: Namespace, result: Mapping[str, Any]) -> int:
 
 def listed(path: Path, problems: Sequence[Problem]) -> str:
     """Return every problem on its own line."""
-    return "\n".join(f"{path.name}:{problem.line}: {problem_text(problem)}" for problem in problems)
+    return "\n".join(f"{path.name}:{problem.line}: {_told(problem)}" for problem in problems)
+
+
+def _told(problem: Problem) -> str:
+    """Return a problem with its column, in the user's language."""
+    return _("{problem} (column {column})", problem=said(problem.text, _), column=problem.column)
 
 
 def _amount(number: int) -> str:

@@ -31,6 +31,7 @@ from emulator.cli.output import (
     say_words,
     wants_json,
 )
+from emulator.cli.refusals import spoken
 from emulator.config import AUTO_PORT, DEFAULT_REGION, Config, Settings
 from emulator.kernel.clock import SystemClock
 from emulator.keyfile import KeyFileDamaged, load
@@ -102,7 +103,7 @@ def examine(settings: Settings) -> list[Finding]:
 def _functions(client: Client | None) -> Findings:
     status = client.admin("GET", "status") if client else {}
     for problem in status.get("problems", []):
-        yield wrong("functions", problem, _("correct the file; it is read again when it is saved"))
+        yield wrong("functions", spoken(problem), _("correct the file; it is read again when it is saved"))
     for reason in status.get("waiting", []):
         yield remark("functions", reason, _("create it, or declare it in localyun.yaml"))
 

@@ -30,6 +30,7 @@ from emulator.cli.output import (
     wants_json,
 )
 from emulator.config import Settings
+from emulator.kernel.phrases import said
 from emulator.lab.exploration import (
     Deviations,
     Search,
@@ -171,7 +172,7 @@ def _schedule(text: str | None) -> Deviations | None:
     try:
         return None if text is None else read_schedule_text(text)
     except ValueError as error:
-        raise WrongUsage(str(error)) from error
+        raise WrongUsage(said(str(error), _)) from error
 
 
 def _run(client: Client, arguments: Namespace, schedule: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -27,7 +27,7 @@ from emulator.cli.output import (
 from emulator.cli.parameters import parameters_of
 from emulator.config import Settings
 from emulator.deploy.export import s_yaml, template, terraform
-from emulator.deploy.export.comparison import ABSENT, OTHER, THERE, THIS, Difference, NotCompared, compare
+from emulator.deploy.export.comparison import ABSENT, HIDDEN, OTHER, THERE, THIS, Difference, NotCompared, compare
 from emulator.deploy.export.resources import Job, Portable, Written, chosen, portable
 from emulator.deploy.inventory import inventory
 from emulator.deploy.kinds import GROUPS
@@ -36,6 +36,7 @@ from emulator.deploy.model import Blueprint, FileProblems, Record, Refused, Targ
 from emulator.deploy.places import Findings, whole
 from emulator.deploy.planner import is_project, project_name, read
 from emulator.kernel.names import PROJECT, fitted
+from emulator.kernel.phrases import said
 
 FORMATS: Mapping[str, Callable[[Job], Written]] = {
     "s.yaml": s_yaml.write,
@@ -144,7 +145,7 @@ def _say(arguments: Namespace, path: Path, done: Written, content: Portable) -> 
         text = _("{owner} may be secret and was not written; set it before you deploy: {how}")
         note(text.format(owner=each.owner, how=_how_to_give(done.file, each.name)))
     for text in notes:
-        note(text)
+        note(said(text, _))
 
 
 def _how_to_give(file: str, name: str) -> str:
@@ -234,12 +235,13 @@ def _rows(each: Difference) -> Iterator[tuple[str, ...]]:
     """Yield the rows of a table that show a difference; that of code has one for each of its first files."""
     whose = (each.resource.type, each.resource.logical)
     if not each.files:
-        yield (*whose, each.path or ABSENT, _short(each.file), _short(each.running))
+        shown = _side if each.path in {"", _CODE} else _short
+        yield (*whose, each.path or ABSENT, shown(each.file), shown(each.running))
     for name, (own, running) in list(_words(each.files).items())[:_SHOWN_FILES]:
-        yield (*whose, f"{each.path}: {name}", _short(own), _short(running))
+        yield (*whose, f"{each.path}: {name}", _side(own), _side(running))
     if len(each.files) > _SHOWN_FILES:
         more = _("{number} more", number=len(each.files) - _SHOWN_FILES)
-        yield (*whose, f"{each.path}: {more}", THIS, OTHER)
+        yield (*whose, f"{each.path}: {more}", _side(THIS), _side(OTHER))
 
 
 def _words(files: Mapping[str, tuple[bool, bool]]) -> dict[str, tuple[str | None, str | None]]:
@@ -250,6 +252,13 @@ def _words(files: Mapping[str, tuple[bool, bool]]) -> dict[str, tuple[str | None
     }
 
 
+def _side(word: str | None) -> str:
+    """Return what is said of one side, in the user's language."""
+    return ABSENT if word is None else _(word)
+
+
 def _short(value: Any) -> str:
+    if value == HIDDEN:
+        return _(HIDDEN)
     text = ABSENT if value is None else " ".join(str(value).split())
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -4,7 +4,7 @@ from argparse import Namespace
 from typing import Any
 
 from emulator.cli.client import connect, say_what_is_elsewhere
-from emulator.cli.commands.definition import definition_to_send
+from emulator.cli.commands.definition import definition_to_send, explained
 from emulator.cli.commands.execution import check_input, ended_with, name_execution, start_execution
 from emulator.cli.output import (
     CallRefused,
@@ -118,12 +118,15 @@ def create(arguments: Namespace, settings: Settings) -> int:
         flow = client.workflow("CreateFlow", **parameters)
     except CallRefused as error:
         if error.code != "FlowAlreadyExists":
-            raise
+            raise explained(error, parameters["Definition"]) from error
         if not arguments.update:
             text = sentences(str(error).removeprefix(f"{error.code}: "), _("--update replaces it."))
             raise CallRefused(error.status, error.code, text, error.content) from error
         done = _("updated {name}")
-        flow = client.workflow("UpdateFlow", **parameters)
+        try:
+            flow = client.workflow("UpdateFlow", **parameters)
+        except CallRefused as refusal:
+            raise explained(refusal, parameters["Definition"]) from refusal
     return tell(arguments, done.format(name=arguments.flow), flow)
 
 

@@ -26,6 +26,7 @@ from emulator.cli.output import (
     unreadable,
     wants_json,
 )
+from emulator.cli.refusals import spoken
 from emulator.config import Settings
 
 
@@ -250,7 +251,7 @@ def list_triggers(arguments: Namespace, settings: Settings) -> int:
     headings = ("function", "trigger", "type", "qualifier", "state", "event source")
     show_rows(arguments, headings, rows, answer["triggers"])
     for problem in answer.get("problems", []):
-        complain(problem)
+        complain(spoken(problem))
     say_what_is_elsewhere(arguments, client, "triggers")
     return DONE
 
@@ -293,4 +294,4 @@ def _about(row: dict[str, Any]) -> str:
     if "cronExpression" in config:
         return str(config["cronExpression"])
     source = _queue_of(config) or short(str(row["sourceArn"] or config), 60)
-    return f"{source}: {row['waitsFor']}" if row["waitsFor"] else source
+    return f"{source}: {spoken(row['waitsFor'])}" if row["waitsFor"] else source

@@ -29,6 +29,7 @@ from emulator.cli.output import (
     unreadable,
     wants_json,
 )
+from emulator.cli.refusals import spoken
 from emulator.config import Settings
 from emulator.kernel.instrumentation import parted
 
@@ -127,7 +128,7 @@ def _not_done(arguments: Namespace, refusal: CallRefused) -> int:
     if wants_json(arguments):
         say_json(refusal.content)
     else:
-        complain(str(refusal.content.get("Message", refusal)))
+        complain(spoken(str(refusal.content.get("Message", refusal))))
         _note(refusal.content["active"])
     return FAILED
 
@@ -174,7 +175,7 @@ def add_mock(arguments: Namespace, settings: Settings) -> int:
     body = {**target, "answers": answers, **_nonempty({"then": arguments.then, "strict": arguments.strict})}
     made = connect(settings).admin("POST", "mocks", body)
     for doubt in made.get("doubts", ()):
-        complain(doubt)
+        complain(spoken(doubt))
     return tell(arguments, _("added {name}", name=made["id"]), made)
 
 
@@ -220,7 +221,7 @@ def list_sinks(arguments: Namespace, settings: Settings) -> int:
     """List the sinks."""
     sinks = connect(settings).admin("GET", "sinks")["sinks"]
     rows = [[sink[name] for name in _SINKS.values()] for sink in sinks]  # addresses uncut
-    return show_rows(arguments, list(_SINKS), rows, sinks)
+    return show_rows(arguments, tuple(_SINKS), rows, sinks)
 
 
 def show_sink(arguments: Namespace, settings: Settings) -> int:

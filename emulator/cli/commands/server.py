@@ -30,13 +30,15 @@ from emulator.cli.output import (
     tell,
     wants_json,
 )
+from emulator.cli.refusals import spoken
 from emulator.config import AUTO_PORT, DEFAULT_REGION, OPTIONS, Settings
 from emulator.keyfile import InstallationKeys
 
 STOP_TIMEOUT_S = 30.0
 STATUS = (
     *("status", "version", "services", "account", "region", "installation", "pid", "uptime_s", "auth", "functions"),
-    *("waiting", "problems", "counts", "regions", "places", "ok", "available", "clock", "topics", "flows", "records"),
+    *("waiting", "problems", "counts", "regions", "places", "ok", "available", "clock", "queues", "topics"),
+    *("triggers", "flows", "records"),
 )
 """Words of the status, for the catalogues."""
 
@@ -104,10 +106,11 @@ def status(arguments: Namespace, settings: Settings) -> int:
         say_json(answer)
         return 0
     pairs = {}
-    spoken = {"status": _(answer["status"]), "clock": clock_told(answer["clock"]) or answer["clock"]["now"]}
-    for name, value in (answer | spoken).items():
+    shown = {"status": _(answer["status"]), "clock": clock_told(answer["clock"]) or answer["clock"]["now"]}
+    for name, value in (answer | shown).items():
         is_sentences = name in {"waiting", "problems"} and value
-        pairs[_("state folder" if name == "state" else name)] = value if is_sentences else _readable(value)
+        sentences = [spoken(each) for each in value] if is_sentences else _readable(value)
+        pairs[_("state folder" if name == "state" else name)] = sentences
     say_pairs(pairs)
     return 0
 

@@ -81,7 +81,9 @@ def run(arguments: Namespace, settings: Settings) -> int:
     try:
         names = write(target, config, collect(config), documents)
     except OSError as error:
-        raise CommandFailed(_("{path} cannot be written: {problem}", path=target, problem=error)) from error
+        raise CommandFailed(
+            _("{path} cannot be written: {problem}", path=target, problem=error.strerror or error)
+        ) from error
     if wants_json(arguments):
         say_json({"file": str(target.absolute()), "content": names})
     else:

@@ -21,6 +21,7 @@ from emulator.cli.output import (
 )
 from emulator.config import Settings
 from emulator.deploy.model import FileProblems
+from emulator.kernel.phrases import said
 from emulator.usage.items import BY_NAME
 from emulator.usage.prices import Line, PriceList, estimate, read_prices, unpriced
 
@@ -56,7 +57,7 @@ def _read(file: str) -> PriceList:
     except (OSError, UnicodeDecodeError) as error:
         raise WrongUsage(unreadable(file, error)) from error
     except FileProblems as error:
-        problems = "\n".join(f"{file}:{each.line}:{each.column}: {each.text}" for each in error.problems)
+        problems = "\n".join(f"{file}:{each.line}:{each.column}: {said(each.text, _)}" for each in error.problems)
         raise CommandFailed(problems) from error
 
 

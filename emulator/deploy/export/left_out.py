@@ -12,13 +12,14 @@ from emulator.deploy.kinds import PROVIDERS
 from emulator.deploy.model import Resource, type_of
 from emulator.deploy.provider import Reference
 from emulator.kernel.frozen import frozen, replace
+from emulator.kernel.phrases import Phrase, phrase
 
 _VERSION = "version"
 
 
 def left_out(resource: Resource, why: str) -> str:
     """Return the note on a resource that is not written."""
-    return f"{called(resource)}: {why}; left out"
+    return Phrase("{resource}: {why}; left out", resource=called(resource), why=phrase(why))
 
 
 def called(resource: Resource) -> str:
@@ -43,7 +44,7 @@ def without_dependents(resources: Sequence[Resource], gone: Sequence[Resource]) 
     for each in (resource for resource in resources if resource.key not in keys):
         alias = PROVIDERS[each.kind].alias_of(each)
         if alias is not None and _is_gone(alias, aliases):
-            notes.append(left_out(each, f"it is for {'/'.join(alias[1])}, which is not written"))
+            notes.append(left_out(each, Phrase("it is for {alias}, which is not written", alias="/".join(alias[1]))))
             continue
         routed = _with_routes(each, aliases, notes)
         if routed is not None:
@@ -64,7 +65,8 @@ def _with_routes(resource: Resource, aliases: set[Reference], notes: list[str]) 
     kept = []
     for route in PROVIDERS[resource.kind].routes(resource):
         if _is_gone(route.alias, aliases):
-            why = f"its route {route.content.get('path')} leads to {'/'.join(route.alias[1])}, which is not written"
+            text = "its route {path} leads to {alias}, which is not written"
+            why = Phrase(text, path=route.content.get("path"), alias="/".join(route.alias[1]))
             notes.append(left_out(resource, why))
         else:
             kept.append(route.content)
@@ -78,7 +80,8 @@ def _mentions(resource: Resource, aliases: set[Reference]) -> Iterator[str]:
     for kind, identity in sorted(aliases):
         mention = PROVIDERS[kind].mention(identity)
         if mention is not None and re.search(mention, text):
-            yield f"{called(resource)}: it names {'/'.join(identity)}, which is not written"
+            text = "{resource}: it names {alias}, which is not written"
+            yield Phrase(text, resource=called(resource), alias="/".join(identity))
 
 
 def _texts(value: Any) -> Iterator[str]:

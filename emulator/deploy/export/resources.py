@@ -17,6 +17,7 @@ from emulator.deploy.model import Resource, key_of, type_of
 from emulator.deploy.provider import BESIDE, LATEST, TAGS, Identity
 from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.identity import default_resource_group
+from emulator.kernel.phrases import Phrase
 from emulator.wire.yaml import stays_text
 
 _OPEN, _CLOSE = "\ue010", "\ue011"
@@ -114,10 +115,15 @@ def _beyond(resources: Sequence[Resource], tagged: Container[str], notes: list[s
     gone = []
     for each in resources:
         older, what = str(each.properties.get("Older") or "").split(), f"{type_of(each.kind)} {each.identity[0]}"
-        notes.extend(f"{what}/{number}: a version before the newest; left out" for number in older)
+        notes.extend(
+            Phrase("{resource}/{number}: a version before the newest; left out", resource=what, number=number)
+            for number in older
+        )
         tags = "tags" if each.properties.get(TAGS) and each.kind not in tagged else ""
         if unsaid := ", ".join(filter(None, (tags, each.properties.get(BESIDE)))):
-            notes.append(f"{called(each)}: the file does not say its {unsaid}; left out")
+            notes.append(
+                Phrase("{resource}: the file does not say its {unsaid}; left out", resource=called(each), unsaid=unsaid)
+            )
         version = PROVIDERS[each.kind].version_of(each.identity)
         if version is None:
             continue
@@ -152,7 +158,14 @@ def _layer(arn: str, layers: Mapping[str, str], owner: Resource, notes: list[str
     if match is None or match[1] not in layers:
         return arn
     if layers[match[1]] != match[2]:
-        notes.append(f"{called(owner)}: version {match[2]} of the layer {match[1]} becomes its newest")
+        notes.append(
+            Phrase(
+                "{resource}: version {number} of the layer {name} becomes its newest",
+                resource=called(owner),
+                number=match[2],
+                name=match[1],
+            )
+        )
     return place(LAYER, match[1])
 
 
@@ -288,6 +301,10 @@ class Writer:
         self._there = {each.key: each for each in job.content.resources}
         self._names = Names(shaped)
         self._notes: list[str] = []
+
+    def _skip(self, each: Resource, why: Phrase) -> None:
+        """Note that something of a resource is not written."""
+        self._notes.append(Phrase("{resource}: {why}; left out", resource=each.physical, why=why))
 
     def _code_folder(self) -> Path:
         """Return the folder for code, made when it is missing."""

@@ -28,13 +28,15 @@ from emulator.deploy.notation import document, uncapitalised, written_members
 from emulator.deploy.provider import LATEST
 from emulator.deploy.ros_types import BUCKET
 from emulator.kernel.frozen import frozen, replace
+from emulator.kernel.phrases import Phrase
 from emulator.services.mns.queues.model import QUEUE
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
 
 FILE = "s.yaml"
 _NO_PLACE = {
-    "fc.version": "versions", "fc.alias": "aliases", "fc.provision": "provisioned instances of functions in services",
-    "fc3.version": "versions", "fc3.alias": "aliases",
+    "fc.version": Phrase("versions"), "fc.alias": Phrase("aliases"),
+    "fc.provision": Phrase("provisioned instances of functions in services"),
+    "fc3.version": Phrase("versions"), "fc3.alias": Phrase("aliases"),
 }  # fmt: skip
 """Kinds for which the components have no property, and what a note calls them."""
 _MARK = re.compile(r"\$(?=\{)|\{(?=\{)")
@@ -64,7 +66,9 @@ class _Project(Writer):
         remaining = without_dependents(job.content.resources, placeless)
         job = replace(job, content=replace(job.content, resources=remaining.resources))
         super().__init__(job, lambda text: re.sub("[^0-9A-Za-z]+", "-", text).strip("-"))
-        self._notes += [left_out(each, f"an s.yaml has no place for {_NO_PLACE[each.kind]}") for each in placeless]
+        self._notes += [
+            left_out(each, Phrase("an s.yaml has no place for {what}", what=_NO_PLACE[each.kind])) for each in placeless
+        ]
         self._notes += remaining.notes
         self._resources = remaining.resources
         self._modules: dict[str, Any] = {}
@@ -94,7 +98,7 @@ class _Project(Writer):
         for each in self._resources:
             if each.key not in self._done:
                 what = type_of(each.kind).partition(" ")[2]
-                self._notes.append(left_out(each, f"an s.yaml has no place for such a {what}"))
+                self._notes.append(left_out(each, Phrase("an s.yaml has no place for such a {what}", what=what)))
 
     def _note_done(self, each: Resource) -> Resource:
         return self._done.setdefault(each.key, each)
@@ -169,7 +173,13 @@ class _Project(Writer):
                 domains.append(written_members(s_fc_components.DOMAIN_2, values, capital=False))
                 for name in ("tlsConfig", "authConfig"):
                     if each.properties.get(name):
-                        self._notes.append(f"{called(each)}: component fc has no {name} of domains; left out")
+                        self._notes.append(
+                            Phrase(
+                                "{resource}: component fc has no {name} of domains; left out",
+                                resource=called(each),
+                                name=name,
+                            )
+                        )
         return domains
 
     def function_3(self, each: Resource) -> dict[str, Any]:

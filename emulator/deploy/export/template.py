@@ -30,6 +30,7 @@ from emulator.deploy.model import Resource, key_of
 from emulator.deploy.notation import written_members
 from emulator.deploy.provider import LATEST
 from emulator.deploy.ros_types import ROS_TYPES, RosType
+from emulator.kernel.phrases import Phrase
 
 FILE = "template.yml"
 LARGEST_INLINE = 200 * 1024
@@ -78,12 +79,22 @@ class _Template(Writer):
         }
         if self._files:
             parameters[CODE_BUCKET] = {"Type": "String", "Description": "the bucket with the files of the folder code"}
-            self._notes.append(f"put the archives of the folder code into a bucket and name it: {CODE_BUCKET}")
+            self._notes.append(
+                Phrase(
+                    "put the archives of the folder code into a bucket and name it: {parameter}",
+                    parameter=CODE_BUCKET,
+                )
+            )
         if parameters:
             template["Parameters"] = parameters
         text = yaml_text({**template, "Resources": resources})
         if len(text.encode()) > LARGEST_TEMPLATE:
-            self._notes.append(f"the template is larger than the {LARGEST_TEMPLATE} bytes that ROS takes: use --only")
+            self._notes.append(
+                Phrase(
+                    "the template is larger than the {most} bytes that ROS takes: use --only",
+                    most=LARGEST_TEMPLATE,
+                )
+            )
         return Written(file=FILE, text=text, resources=tuple(done), notes=tuple(self._notes))
 
     def _resource(self, each: Resource) -> dict[str, Any]:
@@ -97,7 +108,7 @@ class _Template(Writer):
     def _own(self, each: Resource, type_: RosType) -> dict[str, Any]:
         own = type_.written(type_, dict(each.properties)) | self._code(each)
         if "acl" in each.properties:
-            self._notes.append(f"{each.physical}: the type has no property that opens a layer to all; left out")
+            self._skip(each, Phrase("the type has no property that opens a layer to all"))
         if (calls := self._calls(each)) is not None:
             own["AsyncConfiguration"] = written_members(fields.ASYNC_2, calls.properties, capital=True)
         return own

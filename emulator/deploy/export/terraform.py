@@ -13,6 +13,7 @@ from emulator.deploy.export.resources import Job, Writer, Written, has_place, ne
 from emulator.deploy.model import Resource, key_of
 from emulator.deploy.provider import LATEST
 from emulator.kernel.frozen import field, frozen
+from emulator.kernel.phrases import Phrase
 from emulator.services.ram.model import ROLE
 from emulator.services.workflow.model import SCHEDULE
 from emulator.wire.schema.kinds import Shape
@@ -134,11 +135,11 @@ class _Configuration(Writer):
         for each in self._job.content.resources:
             if each.kind not in TYPES:
                 if each.kind != "fc.version":  # its service says publish
-                    self._notes.append(f"{each.physical}: the provider has no type for {each.kind}; left out")
+                    self._skip(each, Phrase("the provider has no type for {kind}", kind=each.kind))
                 continue
             known = TYPES[each.kind]
             if known.latest_only and each.identity[-1] != LATEST:
-                self._notes.append(f"{each.physical}: {known.name} is read back for LATEST alone; left out")
+                self._skip(each, Phrase("{type} is read back for LATEST alone", type=known.name))
                 continue
             blocks.append(self._resource(each))
             done.append(each)
@@ -188,7 +189,7 @@ class _Configuration(Writer):
             if argument in known.arguments:
                 arguments[argument] = self._within(each, known, argument, value)
             elif value != _USUAL.get(argument):
-                self._notes.append(f"{each.physical}: {known.name} has no argument for {name}; left out")
+                self._skip(each, Phrase("{type} has no argument for {name}", type=known.name, name=name))
         return arguments | known.written(self, each, arguments)
 
     def _within(self, each: Resource, known: Type, block: str, value: Any) -> Any:
@@ -204,7 +205,7 @@ class _Configuration(Writer):
                 if not _is_empty(inside):
                     kept[name] = inside
             elif not _is_unset(item):
-                self._notes.append(f"{each.physical}: {known.name} has no argument for {block}.{name}; left out")
+                self._skip(each, Phrase("{type} has no argument for {name}", type=known.name, name=f"{block}.{name}"))
         return kept
 
     def service(self, each: Resource, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -243,9 +244,8 @@ class _Configuration(Writer):
         return {"route_config": (arguments.get("route_config") or {}).get("routes") or []}
 
     def flow(self, each: Resource, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments that the provider requires."""
-        description = arguments.get("description") or each.identity[0]
-        return {"description": description, "type": arguments.get("type") or "FDL"}
+        """Return the arguments that the provider requires; a flow without a description has an empty one."""
+        return {"description": arguments.get("description") or "", "type": arguments.get("type") or "FDL"}
 
     def subscription(self, each: Resource, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return the endpoint as the provider takes it, and its kind: a queue by its name, a mail by its address."""

@@ -1,6 +1,7 @@
 """Histories as trees of visits, as text, and as lines that appear while an execution runs."""
 
 import json
+import re
 from itertools import groupby
 from pathlib import Path
 
@@ -59,6 +60,22 @@ def test_tree_of_a_recorded_history(name):
 def test_lines_of_a_followed_history(name):
     """One line per step end and per wait that begins; compared with a kept text."""
     assert "\n".join([*followed(recorded(name)), ""]) == (GOLDEN / f"{name}.follow.txt").read_text(encoding="utf-8")
+
+
+def columns(line):
+    """Return where the offset and the duration of a line end, and its step."""
+    found = re.match(r"( *\+[\d.]+s)( *[\d.]*m?s?)  (\w+)", line)
+    return found.end(1), found.end(2), found[3]
+
+
+def test_lines_on_the_page_of_commands_are_those_that_are_printed():
+    """Their columns and steps; times and data are others."""
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^    ( +\+\d.*)$", page, re.MULTILINE)
+    printed = {columns(line) for line in followed(recorded("polling"))}
+
+    assert len(shown) > 5
+    assert {columns(line) for line in shown} <= printed
 
 
 def test_following_in_one_batch_tells_each_step_end_once():

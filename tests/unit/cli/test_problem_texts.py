@@ -1,14 +1,26 @@
-"""Problems of deployment files in Chinese, recognized by the texts of the readers."""
+"""Problems of deployment files in the user's language: each remembers what it was made of."""
 
-import re
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
 from emulator.cli import output
-from emulator.cli.problem_texts import PROBLEMS, problem_text
-from emulator.deploy import model
-from emulator.deploy.model import Problem
+from emulator.cli.commands.deploy import listed
+from emulator.cli.commands.export import _say_differences
+from emulator.deploy.export.comparison import OTHER, THERE, THIS, Difference
+from emulator.deploy.model import FileProblems, Resource
+from emulator.deploy.places import Findings, whole
+from emulator.deploy.planner import read
+from tests.unit.deploy.conftest import WORLD
+
+PROJECT = """edition: 3.0.0
+name: shop
+resources:
+  worker:
+    component: fc3
+    props: {{region: cn-hangzhou, functionName: worker, handler: index.handler, code: ., {more}}}
+"""
 
 
 @pytest.fixture
@@ -22,43 +34,72 @@ def chinese(monkeypatch):
     output.catalogue.cache_clear()
 
 
+def findings_of(text, folder, environ=None):
+    """Return what is wrong with a file, else what is noted of it."""
+    findings = Findings()
+    try:
+        read(whole(text, findings), WORLD, folder, {}, environ or {})
+    except FileProblems as error:
+        return error.problems
+    return findings.notes
+
+
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("more", "english", "shown"),
     [
-        (
-            "resources.worker.props.handlr: there is no such property; did you mean handler?",
-            "resources.worker.props.handlr: 没有这个属性\uff1b是否想输入 handler\uff1f\uff08第 7 列\uff09",
-        ),
-        ("resources.worker.props: runtime is missing", "resources.worker.props: 缺少 runtime\uff08第 7 列\uff09"),
-        (
-            "resources.worker.props.vpcConfig: there is no VPC here; stored, without effect",
-            "resources.worker.props.vpcConfig: 这里没有专有网络\uff1b该配置只保存\uff0c不起作用\uff08第 7 列\uff09",
-        ),
-        ("there are no resources", "没有任何资源\uff08第 7 列\uff09"),
-        ("a.b: an unusual problem: of two parts", "a.b: an unusual problem: of two parts\uff08第 7 列\uff09"),
+        ("runtim: python3.10, runtime: python3.10", "there is no such property; did you mean runtime?",
+         "没有这个属性\uff1b是否想输入 runtime\uff1f"),
+        ("runtime: python3.10, memorySize: much", "must be a number",
+         "必须是数字"),
+        ("runtime: '${env(NONE)}'",
+         "the environment variable NONE is not set: export NONE=... sets it",
+         "没有设置环境变量 NONE\uff1a请用 export NONE=... 设置"),
+        ("runtime: python3.10, vpcConfig: {vpcId: vpc-1}", "there is no VPC here; stored, without effect",
+         "模拟器没有专有网络\uff1b该配置只保存\uff0c不起作用"),
     ],
-)
-def test_problems_are_told_in_chinese(chinese, text, shown):
-    """With the place and the hint; a text that is not known stays as it is, in JSON all do."""
-    problem = Problem(3, 7, text)
+    ids=["misspelt", "value", "variable", "note"],
+)  # fmt: skip
+def test_problems_and_notes_are_told_in_chinese(more, english, shown, tmp_path, request):
+    """With place and hint; the text itself stays English, as JSON has it."""
+    (found,) = findings_of(PROJECT.format(more=more), tmp_path)
+    plain = listed(Path("s.yaml"), [found])
 
-    assert problem_text(problem) == shown
-    assert problem.text == text
+    request.getfixturevalue("chinese")
+    told = listed(Path("s.yaml"), [found])
+
+    assert plain.endswith(f": {english} (column {found.column})")
+    assert told.endswith(f": {shown}\uff08第 {found.column} 列\uff09")
+    assert told.startswith("s.yaml:6: resources.worker.props")
+    assert found.text.isascii()
 
 
-def test_problems_are_told_in_english():
-    """As the readers say them."""
-    problem = Problem(3, 7, "a: must be a map; did you mean b?")
+def test_a_concealed_line_stays_concealed_in_every_part_of_a_problem():
+    """A phrase whose fields repeat it has the file's name in its place, and can still be translated."""
+    findings = Findings()
+    findings.conceal("shadow", "secret-word of a file\n")
+    root = whole("a: 1\n", findings)
 
-    assert problem_text(problem) == str(problem) == "a: must be a map; did you mean b? (column 7)"
+    root.member("secret-word of a file").problem("must be a map")
+
+    (problem,) = findings.problems
+    assert "secret" not in problem.text
+    assert problem.text.endswith("must be a map")
 
 
-@pytest.mark.parametrize("template", PROBLEMS)
-def test_every_known_text_is_one_of_the_readers(template):
-    """What stands between its fields is in their source."""
-    folder = Path(model.__file__).parent
-    source = "\n".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
+def test_the_sides_of_a_difference_are_named_in_chinese(chinese, capsys):
+    """Where the words are those of the command; a property's value is shown as it is."""
+    queue = Resource(logical="jobs", type="mns queue", kind="mns.queue", identity=("jobs",), properties={})
+    found = [
+        Difference(resource=queue, file=THERE),
+        Difference(resource=queue, path="Comment", file="there", running="other"),
+        Difference(resource=queue, path="code", file=THIS, running=OTHER, files={"index.py": (True, True)}),
+    ]
 
-    parts = [part.strip("; ") for part in re.split(r"\{\w+\}", template)]
+    _say_differences(Namespace(json=False), found)
 
-    assert [part for part in parts if part not in source] == []
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
+    assert [row[2:] for row in rows] == [
+        ["jobs", "-", "有", "-"],
+        ["jobs", "Comment", "there", "other"],
+        ["jobs", "code:", "index.py", "此版本", "另一版本"],
+    ]

@@ -1,11 +1,15 @@
 """``flow step``, ``flow debug`` and ``flow fork``, against a running emulator."""
 
 import json
+import re
+import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[3]
 FLOW = """
 Type: StateMachine
 Name: shop
@@ -60,6 +64,28 @@ def test_an_execution_stopped_at_a_breakpoint_survives_a_kill(program, shop):
     assert lines[2].startswith("pay has failed: FC.ServiceNotFound")
     assert lines[3].startswith("next, continue, change DATA")
     assert (lines[4], second.returncode) == ('Succeeded: {"paid":7}', 0)
+
+
+def test_the_session_on_the_page_of_commands_is_what_comes(program, shop):
+    """The lines after each prompt of the page, ids aside; the fork and the step are typed as they stand there."""
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    block = re.search(r"^    \$ localyun flow debug shop(.*\n(?:    .*\n|\n)+)", page, re.MULTILINE)[1]
+    words, *lines = [line.removeprefix("    ") for line in block.split("\n") if line.strip()]
+    prompted = [line.removeprefix("(debug) ") for line in lines if line.startswith("(debug) ")]
+    printed = [line for line in lines if not line.startswith(("(debug) ", "$ "))]
+    (program.folder / "mended.yml").write_text(FLOW)
+    (program.folder / "mocks.json").write_text('{"pay": {"return": {"paid": 1}}}')
+
+    session = talk(program, "\n".join([*prompted, "quit", ""]), *shlex.split(words))
+    name = session.stdout.splitlines()[0].removeprefix("execution ")
+    others = [line.removeprefix("$ localyun ").replace("5d0c3f", name) for line in lines if line.startswith("$ ")]
+    done = [program.run(*shlex.split(line)) for line in others]
+
+    assert [re.sub("^execution .*", "execution", line) for line in session.stdout.splitlines()[: len(printed)]] == [
+        re.sub("^execution .*", "execution", line) for line in printed
+    ]
+    assert len(done) == 2
+    assert [each.stderr for each in done if each.returncode] == []
 
 
 def test_what_is_refused_at_a_stop_is_said_and_asked_for_again(program, shop):

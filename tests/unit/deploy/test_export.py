@@ -593,3 +593,10 @@ def test_flow_without_a_description_has_none_in_another_emulator(write, tmp_path
     (read_back,) = read(whole(done.text, Findings()), WORLD, tmp_path, {}, {}).resources
 
     assert read_back.properties["Description"] == ""
+
+
+def test_flow_without_a_description_has_none_in_terraform(tmp_path):
+    """The provider requires the argument; an empty one is none, and the flow's name is not one."""
+    done = terraform.write(a_job(tmp_path, [a_resource("fnf.flow", "order", Definition="version: v1", Description="")]))
+
+    assert [line.split(" = ")[1] for line in done.text.splitlines() if line.startswith("  description")] == ['""']

@@ -287,7 +287,8 @@ class Definition(ABC):
         """
         for step in all_steps(self.steps):
             if isinstance(step, Task) and step.pattern != "requestResponse":
-                return f"the pattern {step.pattern} of step {step.name!r} is not for express flows"
+                text = "the pattern {pattern} of step {name!r} is not for express flows"
+                return Phrase(text, pattern=step.pattern, name=step.name)
         return None
 
 

@@ -12,6 +12,7 @@ from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
+from emulator.kernel.phrases import Phrase
 from emulator.services.workflow import limits
 from emulator.services.workflow.engine.language import DefinitionError, Program
 from emulator.services.workflow.errors import WorkflowError, invalid
@@ -133,7 +134,7 @@ async def read_definition(programs: Programs, text: str) -> Program:
     try:
         return await programs.read(text)
     except DefinitionError as error:
-        raise invalid(f"Definition: {error}") from error
+        raise invalid(Phrase("Definition: {problem}", problem=str(error))) from error
 
 
 def _check_mode(program: Program, settings: FlowSettings) -> None:
@@ -143,7 +144,7 @@ def _check_mode(program: Program, settings: FlowSettings) -> None:
     """
     unfit = program.unfit_for_express() if settings.is_express else None
     if unfit is not None:
-        raise invalid(f"Definition: {unfit}.")
+        raise invalid(Phrase("Definition: {problem}.", problem=unfit))
 
 
 def _check_own_name(program: Program, name: str) -> None:
@@ -152,7 +153,8 @@ def _check_own_name(program: Program, name: str) -> None:
     Raises: InvalidArgument.
     """
     if program.name is not None and program.name != name:
-        raise invalid(f"Definition: Name: {program.name!r} is not the name of the flow, {name!r}.")
+        text = "Definition: Name: {given!r} is not the name of the flow, {name!r}."
+        raise invalid(Phrase(text, given=program.name, name=name))
 
 
 LATEST = "LATEST"

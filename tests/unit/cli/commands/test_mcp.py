@@ -110,7 +110,7 @@ async def test_an_assistant_deploys_fails_reads_mends_tests_and_explores(project
         await said(client, "settle")
         tree = await said(client, "flow_show", flow="order", execution="second")
         assert "later" in tree
-        with pytest.raises(MCPError, match=r"Flow ordr does not exist\. There are: order"):
+        with pytest.raises(MCPError, match=r"Flow ordr does not exist\. Did you mean order\? There are: order"):
             await client.read_resource("flow://ordr")
         await said(client, "mock", action="remove")
         await said(client, "mock", action="add", step="order/pay", returns=['{"paid": 1}'])

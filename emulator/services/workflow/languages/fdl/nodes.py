@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final, cast
 
 from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.frozen import field, frozen
+from emulator.kernel.phrases import Phrase
 from emulator.services.workflow.engine import model
 from emulator.services.workflow.engine.json_text import Json, member_bytes, member_texts
 from emulator.services.workflow.engine.language import EvaluationError
@@ -394,7 +395,8 @@ class Flow(Definition):
         """
         for step in all_steps(self.steps):
             if isinstance(step, WaitStep) and isinstance(step.duration, int) and step.duration > EXPRESS_S:
-                return f"step {step.name!r} waits longer than the {EXPRESS_S} seconds of express flows"
+                text = "step {name!r} waits longer than the {most} seconds of express flows"
+                return Phrase(text, name=step.name, most=EXPRESS_S)
         return Definition.unfit_for_express(self)
 
     def begin(self, value: Any) -> Any:

@@ -7,6 +7,7 @@ of a step (`engine.model.Step`). What is recorded when they run is decided in `l
 from typing import Any, ClassVar, Final, Literal, NamedTuple, cast
 
 from emulator.kernel.frozen import frozen
+from emulator.kernel.phrases import Phrase
 from emulator.services.workflow.engine import model
 from emulator.services.workflow.engine.language import EvaluationError
 from emulator.services.workflow.engine.model import (
@@ -426,7 +427,9 @@ class Machine(Definition):
         """
         for state in model.all_steps(self.steps):
             if isinstance(state, TaskState) and state.pattern != "requestResponse":
-                return f"the TaskMode {MODES[state.pattern]} of state {state.name!r} is not for express flows"
+                text = "the TaskMode {mode} of state {name!r} is not for express flows"
+                return Phrase(text, mode=MODES[state.pattern], name=state.name)
             if isinstance(state, WaitState) and isinstance(state.seconds, int) and state.seconds > EXPRESS_WAIT_S:
-                return f"state {state.name!r} waits longer than the {EXPRESS_WAIT_S} seconds of express flows"
+                text = "state {name!r} waits longer than the {most} seconds of express flows"
+                return Phrase(text, name=state.name, most=EXPRESS_WAIT_S)
         return None

@@ -1,0 +1,174 @@
+"""What a refusal says: the emulator's own words in the user's language, and the name that was probably meant.
+
+The words of services stay as their clients know them. The code of a refusal says what kind of thing is missing; a
+proposal costs one more call, whose answer is one page of a list.
+"""
+
+import re
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from itertools import islice
+from urllib.parse import quote
+
+from emulator.cli.client import FC3_VERSION, FC_VERSION, Client, connect
+from emulator.cli.deploy_client import DeployClient
+from emulator.cli.mns import Mns, path_of
+from emulator.cli.output import CallRefused, CommandFailed, _, is_chinese, sentences
+from emulator.cli.parser import near_name, nearest
+from emulator.config import Settings
+from emulator.kernel.frozen import frozen
+
+_PAGE = 50
+"""So many names are asked for: a proposal is not worth a second page."""
+
+_ENDS = (".", "\u3002", "!", "?")
+
+
+@frozen(kw_only=False)
+class Kind:
+    """A kind of resource: ``given`` returns the name that a command was given, ``listed`` the names there are."""
+
+    given: Callable[[Namespace], str]
+    listed: Callable[[Client, Namespace], Iterable[str]]
+
+
+def told(refusal: CallRefused, arguments: Namespace, settings: Settings) -> str:
+    """Return the words of a refusal and, when a name is missing, the name like it that is there."""
+    text = f"{refusal.code}: {spoken(refusal.said)}" if refusal.is_own and refusal.code else str(refusal)
+    kind = _KINDS.get(refusal.code) or _of_the_emulator(refusal)
+    name = kind.given(arguments) if kind else ""
+    if not kind or not name:
+        return text
+    with suppress(CommandFailed, KeyError):  # what cannot be listed is not proposed
+        names = [each for each in islice(kind.listed(connect(settings).looking(), arguments), _PAGE) if each != name]
+        if not text.endswith(_ENDS):
+            return text + nearest(name, names)
+        if near := near_name(name, names):
+            return sentences(text, _("Did you mean {name}?", name=near))
+    return text
+
+
+def spoken(text: str) -> str:
+    """Return what the emulator itself says, in the user's language; the console has the catalogue of its sentences."""
+    if not is_chinese():
+        return text
+    from emulator.console.language import translated  # these bring the tables of all errors
+    from emulator.console.refusals import placed_sentence
+
+    return placed_sentence(text, lambda template: translated("zh", template))
+
+
+def _argument(*names: str) -> Callable[[Namespace], str]:
+    """Return what reads the first of some arguments that was given."""
+
+    def given(arguments: Namespace) -> str:
+        values = (getattr(arguments, name, None) for name in names)
+        page = getattr(arguments, "page", "")  # of the console: flows/greeting
+        return next((str(value) for value in values if value), page.partition("/")[2])
+
+    return given
+
+
+_function = _argument("function", "mock", "calls")
+
+
+def _flow(arguments: Namespace) -> str:
+    """Return the name of a flow, which may have that of an execution behind it."""
+    return _argument("flow", "execution", "step")(arguments).partition("/")[0]
+
+
+def _execution(arguments: Namespace) -> str:
+    """Return the name of an execution, alone or behind that of its flow."""
+    return _argument("execution", "flow")(arguments).rpartition("/")[2]
+
+
+def _service(arguments: Namespace) -> str:
+    """Return the service of a function, without its version or alias."""
+    return _function(arguments).rpartition("/")[0].partition(".")[0]
+
+
+def _functions(client: Client, arguments: Namespace) -> Iterable[str]:
+    """Return functions as commands name them: those of the service that is named, else all."""
+    service, slash, _name = _function(arguments).rpartition("/")
+    names: list[str] = client.admin("GET", "status")["functions"]
+    if not slash:
+        return names
+    own = f"{_service(arguments)}/"
+    return [f"{service}/{each.removeprefix(own)}" for each in names if each.startswith(own)]
+
+
+def _services(client: Client, arguments: Namespace) -> Iterable[str]:
+    page = client.functions("GET", f"/{FC_VERSION}/services?limit={_PAGE}", b"", {}).json()
+    return [each["serviceName"] for each in page["services"]]
+
+
+def _triggers(client: Client, arguments: Namespace) -> Iterable[str]:
+    service, _slash, name = _function(arguments).rpartition("/")
+    version = f"{FC_VERSION}/services/{quote(service, safe='')}" if service else FC3_VERSION
+    page = client.functions("GET", f"/{version}/functions/{quote(name, safe='')}/triggers?limit={_PAGE}", b"", {})
+    return [each["triggerName"] for each in page.json()["triggers"]]
+
+
+def _of_flow(action: str, member: str, name: str) -> Callable[[Client, Namespace], Iterable[str]]:
+    """Return what lists what belongs to a flow."""
+    return lambda client, arguments: (
+        row[name] for row in client.workflow_pages(action, member, FlowName=_flow(arguments), Limit=str(_PAGE))
+    )
+
+
+def _messaging(entry: str, *path: str) -> Callable[[Client, Namespace], Iterable[str]]:
+    """Return what lists queues, topics or, where the path names a topic, its subscriptions."""
+    return lambda client, arguments: (
+        row[f"{entry}Name"]
+        for row in Mns(client).listed(path_of(*(each.format_map(vars(arguments)) for each in path)), entry)
+    )
+
+
+def _of_lab(page: str, member: str) -> Callable[[Client, Namespace], Iterable[str]]:
+    """Return what lists what tests have made."""
+    return lambda client, arguments: (row[member] for row in client.admin("GET", page)[page])
+
+
+_KINDS: Mapping[str, Kind] = {
+    "FlowNotExists": Kind(
+        _flow, lambda client, arguments: (row["Name"] for row in client.workflow_pages("ListFlows", "Flows"))
+    ),
+    "ExecutionNotExists": Kind(_execution, _of_flow("ListExecutions", "Executions", "Name")),
+    "ScheduleNotExists": Kind(_argument("schedule"), _of_flow("ListSchedules", "Schedules", "ScheduleName")),
+    "QueueNotExist": Kind(_argument("queue"), _messaging("Queue", "queues")),
+    "TopicNotExist": Kind(_argument("topic"), _messaging("Topic", "topics")),
+    "SubscriptionNotExist": Kind(
+        _argument("subscription"), _messaging("Subscription", "topics", "{topic}", "subscriptions")
+    ),
+    "FunctionNotFound": Kind(_function, _functions),
+    "ServiceNotFound": Kind(_service, _services),
+    "TriggerNotFound": Kind(_argument("trigger"), _triggers),
+}
+"""By the codes of the services."""
+
+
+def _executions(client: Client, arguments: Namespace) -> Iterable[str]:
+    """Return the flows there are, each with the execution that was asked for."""
+    execution = arguments.id.partition("/")[2]
+    return [f"{row['Name']}/{execution}" for row in client.workflow_pages("ListFlows", "Flows")]
+
+
+_THING = re.compile(r"there is no ([a-z, ]+) ['\d]", re.IGNORECASE)
+_OWN: Mapping[str, Kind] = {
+    "checkpoint": Kind(_argument("name"), _of_lab("checkpoints", "name")),
+    "fault": Kind(_argument("name"), _of_lab("faults", "id")),
+    "mock": Kind(_argument("name", "mock"), _of_lab("mocks", "id")),
+    "sink": Kind(_argument("name"), _of_lab("sinks", "id")),
+    "request, message, call or execution": Kind(_argument("id"), _executions),
+    "account": Kind(_argument("account"), _of_lab("accounts", "accountId")),
+    "deployment": Kind(
+        _argument("deployment"), lambda client, arguments: [each.name for each in DeployClient(client).records()]
+    ),
+}
+"""What the emulator itself keeps, by the words of its refusals, which have the same codes."""
+
+
+def _of_the_emulator(refusal: CallRefused) -> Kind | None:
+    found = _THING.search(str(refusal)) if refusal.code in {"NotFound", "InvalidArgument"} else None
+    return _OWN.get(found[1]) if found else None
