@@ -48,7 +48,7 @@ def create_policy(access: AccessManagement, call: OperationRequest) -> Reply:
     description = codec.text(call.parameters, "Description", limits.DESCRIPTION_LENGTH)
     tags = codec.tags(call.parameters)
     codec.check_policy(document, "PolicyDocument")
-    count = store.count(account, "policies")
+    count = store.count(account, "policies", limits.POLICIES)
     check_new(store.policy(account, name) or system_policy(name), "Policy", name, count, limits.POLICIES)
     policy = PolicyInfo(
         type=PolicyType.CUSTOM,

@@ -32,7 +32,7 @@ def create_role(access: AccessManagement, call: OperationRequest) -> Reply:
     role = Role(name=name, created_at=call.now, updated_at=call.now, **chosen)
     tags = codec.tags(call.parameters)
     codec.check_trust(role.trust, "AssumeRolePolicyDocument")
-    present, count = access.store.find(Role, account, role.name), access.store.count(account, "roles")
+    present, count = access.store.find(Role, account, role.name), access.store.count(account, "roles", limits.ROLES)
     check_new(present, "Role", role.name, count, limits.ROLES)
     access.store.put(account, role)
     access.store.put_tags(account, "role", role.name, tags)

@@ -55,10 +55,11 @@ class RamStore:
         self.generation = 0
         database.on_rollback(self._changed)
 
-    def count(self, account: AccountId, table: str) -> int:
-        """Return how many rows an account has in *table* (one of `_COUNTED`)."""
+    def count(self, account: AccountId, table: str, most: int = -1) -> int:
+        """Return how many rows an account has in *table* (one of `_COUNTED`), up to *most* unless that is negative."""
         assert table in _COUNTED
-        return int(self._one(f"SELECT count(*) FROM ram_{table} WHERE account = ?", account)[0])  # noqa: S608 - fixed names
+        rows = f"SELECT 1 FROM ram_{table} WHERE account = ? LIMIT ?"  # noqa: S608 - fixed names
+        return int(self._one(f"SELECT count(*) FROM ({rows})", account, most)[0])  # noqa: S608 - fixed names
 
     def clear(self) -> None:
         """Delete everything."""

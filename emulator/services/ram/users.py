@@ -40,7 +40,7 @@ def _create(access: AccessManagement, account: AccountId, entity: User | Group, 
     """
     kind = type(entity)
     name, present = kind.__name__, access.store.find(kind, account, entity.name)
-    check_new(present, name, entity.name, access.store.count(account, f"{name.lower()}s"), most)
+    check_new(present, name, entity.name, access.store.count(account, f"{name.lower()}s", most), most)
     access.store.put(account, entity)
 
 

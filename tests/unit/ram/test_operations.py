@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from benchmarks.big_state import copy_rows
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Millis
 from emulator.kernel.errors import ServiceError
@@ -19,6 +20,7 @@ from emulator.services.ram.store import RamStore
 from emulator.storage.database import Database
 from emulator.storage.migration import Schema, migrate
 from emulator.wire.request import OperationRequest
+from tests.sqlite_steps import counted_steps
 
 ACCOUNT = AccountId("123")
 POLICY = json.dumps({"Version": "1", "Statement": [{"Effect": "Allow", "Action": "mns:*", "Resource": "*"}]})
@@ -516,3 +518,30 @@ def test_a_list_of_policies_or_roles_reads_its_page(access, monkeypatch, tag):
     assert [each["RoleName"] for each in roles["Roles"]["Role"]] == names[8:13]
     assert (policies["Marker"], roles["Marker"]) == ("n12", "n12")
     assert max(rows) == 6
+
+
+@pytest.mark.parametrize(
+    ("action", "name", "table", "more"),
+    [
+        ("CreateRole", "RoleName", "ram_roles", {"AssumeRolePolicyDocument": TRUST}),
+        ("CreateUser", "UserName", "ram_users", {}),
+        ("CreateGroup", "GroupName", "ram_groups", {}),
+        ("CreatePolicy", "PolicyName", "ram_policies", {"PolicyDocument": POLICY}),
+    ],
+)
+def test_no_more_are_counted_than_there_may_be(access, action, name, table, more):
+    """SQLite takes as many steps beside 6,000 as beside 3,000."""
+    access.do(action, **{name: "one"}, **more)
+    database, spent = access.access.store._database, []
+    for first in (0, 3_000):
+        columns = {row[1] for row in database.read(f"PRAGMA table_info({table})")}
+        changed = {
+            "name": f"name || ({first} + n)",
+            **({"user_id": f"user_id || ({first} + n)"} if "user_id" in columns else {}),
+        }
+        copy_rows(database._connection, table, 3_000, changed, "name = 'one'")
+        with counted_steps(database) as steps:
+            assert access.refusal(action, **{name: "another"}, **more) == (409, f"LimitExceeded.{action[6:]}")
+        spent += steps
+
+    assert spent[1] <= spent[0] * 1.1, spent
