@@ -121,9 +121,7 @@ def _in_module(module: str, found: list[ast.AST], closed: Mapping[str, Set[str]]
             yield Incomplete(module, node.lineno, name, tuple(sorted(closed[name] - kinds)))
 
 
-def _in_tests(
-    module: str, line: int, function: list[ast.AST], closed: Mapping[str, Set[str]]
-) -> Iterator[Incomplete]:
+def _in_tests(module: str, line: int, function: list[ast.AST], closed: Mapping[str, Set[str]]) -> Iterator[Incomplete]:
     tests: dict[str, list[Set[str]]] = {}
     for node in function:
         for part in nodes(node.test) if isinstance(node, ast.If | ast.IfExp) else ():
