@@ -294,13 +294,8 @@ def _http_answer(frame: Header) -> HttpAnswer:
 
 
 def bootstrap_command(executable: str, *arguments: str, hook: Path | None) -> list[str]:
-    """Return the command line of an agent's process.
-
-    It keeps the bytecode of its own modules where this process does, else each zygote would compile them; none is
-    written beside a function's code (`process.settle_in`).
-    """
-    kept = () if not sys.dont_write_bytecode else ("-B",)
-    command = [executable, *kept, "-X", "utf8", str(_BOOTSTRAP), *arguments]
+    """Return the command line of an agent's process."""
+    command = [executable, "-B", "-X", "utf8", str(_BOOTSTRAP), *arguments]
     return [*command, str(hook)] if hook is not None else command
 
 

@@ -123,13 +123,3 @@ async def test_failing_log_listener_does_not_fail_the_call(functions, caplog):
     assert result.body == b"fine"
     assert b"\nx\n" in result.log
     assert "is not kept" in caplog.text
-
-
-@pytest.mark.parametrize("kept", [True, False], ids=["kept", "not kept"])
-def test_a_zygote_keeps_bytecode_as_its_server_does(monkeypatch, kept):
-    """Compiling its modules takes longer than all else that it does at its start."""
-    monkeypatch.setattr(sys, "dont_write_bytecode", not kept)
-
-    command = bootstrap_command(sys.executable, "zygote", "3", "", "[]", hook=None)
-
-    assert ("-B" in command) is not kept
