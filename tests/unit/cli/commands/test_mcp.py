@@ -291,7 +291,7 @@ def over_http(project):
 async def test_over_http_the_token_is_needed(project):
     """Without it nothing is answered; with it the same tools are there."""
     with over_http(project) as address, anyio.fail_after(60):
-        async with httpx2.AsyncClient() as bare:
+        async with httpx2.AsyncClient(timeout=60) as bare:
             refusal = await bare.post(address, json={})
         async with (
             httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60) as http,
