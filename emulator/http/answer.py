@@ -16,6 +16,8 @@ from emulator.http.message import Following, Response, Unsendable, field_name, j
 
 _log = logging.getLogger(__name__)
 
+LAST_CHUNK = b"0\r\n\r\n"
+
 _HOP_BY_HOP: Final = frozenset({"transfer-encoding", "keep-alive", "te", "trailer"})
 _STATUS_LINES: Final = {status.value: f"HTTP/1.1 {status.value} {status.phrase}" for status in HTTPStatus}
 
@@ -202,7 +204,7 @@ async def pour(
         if close is not None:
             await close()
     if framing.chunked:
-        write(b"0\r\n\r\n")
+        write(LAST_CHUNK)
 
 
 class Sender:
@@ -259,9 +261,12 @@ class Sender:
         before, self._unsent = self._unsent, self._transport.get_write_buffer_size()
         return self._unsent >= before
 
-    def goes_on(self) -> bool:
-        """Whether an answer is under way that ends only when its client leaves."""
-        return self._follows and self._stream is not None
+    def end_following(self) -> bool:
+        """End the answer under way, and the connection, if it would go on until its client leaves; tell whether so."""
+        if not self._follows or self._stream is None:
+            return False
+        self._stream.cancel()
+        return True
 
     def close(self) -> None:
         """Close once all is sent; `stalled` says whether the client still reads."""
@@ -270,6 +275,7 @@ class Sender:
 
     def cancel(self) -> None:
         """Stop sending: the connection is gone."""
+        self._follows = False
         if self._stream is not None:
             self._stream.cancel()
 
@@ -295,15 +301,22 @@ class Sender:
         self._stream = self._connections.tasks.spawn(self._stream_out(framing, body), "answer")
 
     async def _stream_out(self, framing: Framing, body: AsyncIterator[Piece]) -> None:
+        close = framing.close
         try:
             await pour(framing, body, self._transport.write, self._drain)
+        except asyncio.CancelledError:
+            if not self._follows:
+                raise
+            close = True
+            if framing.chunked:
+                self._transport.write(LAST_CHUNK)
         except Exception:
             _log.exception("an answer broke off")
             self._break_off()
             return
         finally:
             self._stream = None
-        self._sent(framing.close)
+        self._sent(close)
 
     async def _drain(self) -> None:
         """Wait until the client has taken what was sent, at least as long as the other connections' turn."""

@@ -272,7 +272,7 @@ class Response:
 
 
 class Following(Response):
-    """An answer that goes on until its client leaves. A server that ends breaks it off instead of waiting for it."""
+    """An answer that goes on until its client leaves. A server that ends closes it instead of waiting for its end."""
 
     __slots__ = ()
 

@@ -165,9 +165,7 @@ class HttpProtocol(asyncio.Protocol):
 
     def wind_down(self) -> None:
         """Close now if no request is under way, or an answer that would not end; else after the answer."""
-        if self._sender.goes_on():
-            self.abort()
-        elif self._phase in {Phase.IDLE, Phase.LINGERING} and self._sender.writable:
+        if not self._sender.end_following() and self._phase in {Phase.IDLE, Phase.LINGERING} and self._sender.writable:
             self._close()
 
     def abort(self) -> None:

@@ -92,7 +92,7 @@ def test_everything_declared_is_there_after_each_start(tmp_path):
         ("schedules:\n  n: {FlowName: nope, CronExpression: '@every 5m'}\n", "localyun.yaml:2: schedules.n: "),
         ("schedules:\n  n: {FlowName: nope}\n", "localyun.yaml:2: schedules.n: needs CronExpression"),
         ("roles:\n  r: {AssumeRolePolicyDocument: {}}\n", "localyun.yaml:2: roles.r: "),
-        ("buckets:\n  b: {Acl: secret}\n", "localyun.yaml:2: buckets.b.Acl: must be private or "),
+        ("buckets:\n  b: {Acl: secret}\n", "localyun.yaml:2: buckets.b.Acl: must be private, public-read or "),
         ("deploy: [none.yaml]\n", "localyun.yaml:1: deploy.0: there is no file"),
         ("hooks:\n  done: [ls]\n", "localyun.yaml:2: hooks.done: there is no such occasion"),
         ("faults:\n  - {do: {error: X, drop: true}}\n", "localyun.yaml:2: faults.0: "),

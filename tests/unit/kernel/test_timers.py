@@ -88,8 +88,9 @@ async def test_loop_timers_wake_the_loop():
     clock = SystemClock()
     timers = LoopTimers(clock, asyncio.get_running_loop())
     fired = asyncio.Queue()
-    timers.call_at(Millis(clock.now() + 20), "soon", lambda: fired.put_nowait("soon"))
-    timers.call_at(Millis(clock.now() - 5), "past", lambda: fired.put_nowait("past"))
+    now = clock.now()
+    timers.call_at(Millis(now + 20), "soon", lambda: fired.put_nowait("soon"))
+    timers.call_at(Millis(now - 5), "past", lambda: fired.put_nowait("past"))
     order = [await asyncio.wait_for(fired.get(), 5), await asyncio.wait_for(fired.get(), 5)]
     timers.close()
     assert order == ["past", "soon"]
