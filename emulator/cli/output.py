@@ -107,6 +107,16 @@ def is_chinese() -> bool:
     return isinstance(catalogue(), gettext.GNUTranslations)
 
 
+def spoken(text: str) -> str:
+    """Return what the emulator itself says, in the user's language; the console has the catalogue of its sentences."""
+    if not is_chinese():
+        return text
+    from emulator.console.language import translated  # these bring the tables of all errors
+    from emulator.console.refusals import placed_sentence
+
+    return placed_sentence(text, lambda template: translated("zh", template))
+
+
 def speak_translated() -> None:
     """Let argparse use the user's language too from now on, where that is another than English."""
     if is_chinese():

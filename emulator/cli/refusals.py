@@ -14,7 +14,7 @@ from urllib.parse import quote
 from emulator.cli.client import FC3_VERSION, FC_VERSION, Client, connect
 from emulator.cli.deploy_client import DeployClient
 from emulator.cli.mns import Mns, path_of
-from emulator.cli.output import CallRefused, CommandFailed, _, is_chinese, sentences
+from emulator.cli.output import CallRefused, CommandFailed, _, sentences, spoken
 from emulator.cli.parser import near_name, nearest
 from emulator.config import Settings
 from emulator.kernel.frozen import frozen
@@ -47,16 +47,6 @@ def told(refusal: CallRefused, arguments: Namespace, settings: Settings) -> str:
         if near := near_name(name, names):
             return sentences(text, _("Did you mean {name}?", name=near))
     return text
-
-
-def spoken(text: str) -> str:
-    """Return what the emulator itself says, in the user's language; the console has the catalogue of its sentences."""
-    if not is_chinese():
-        return text
-    from emulator.console.language import translated  # these bring the tables of all errors
-    from emulator.console.refusals import placed_sentence
-
-    return placed_sentence(text, lambda template: translated("zh", template))
 
 
 def _argument(*names: str) -> Callable[[Namespace], str]:

@@ -47,10 +47,11 @@ def test_choosing_a_command_imports_no_server():
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("name", ["deployments", "flow", "function", "invoke", "lab", "logs", "messages", "server"])
 def test_short_commands_load_no_planner_and_start_no_process(name):
-    """What draws trees, reads files and starts processes comes with the commands that do."""
+    """What draws trees, reads files and starts processes comes with the commands that do, what proposes names with errors."""
     loaded = modules_after(f"import emulator.cli.commands.{name}")
 
-    assert not {"asyncio", "subprocess", "yaml", "emulator.cli.tree_view", "emulator.deploy.planner"} & loaded
+    ours = {f"emulator.{each}" for each in ("cli.refusals", "cli.tree_view", "deploy.planner")}
+    assert not {"asyncio", "subprocess", "yaml", *ours} & loaded
 
 
 @pytest.mark.parametrize(

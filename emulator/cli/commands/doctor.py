@@ -29,9 +29,9 @@ from emulator.cli.output import (
     say_json,
     say_table,
     say_words,
+    spoken,
     wants_json,
 )
-from emulator.cli.refusals import spoken
 from emulator.config import AUTO_PORT, DEFAULT_REGION, Config, Settings
 from emulator.kernel.clock import SystemClock
 from emulator.keyfile import KeyFileDamaged, load

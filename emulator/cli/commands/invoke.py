@@ -23,10 +23,10 @@ from emulator.cli.output import (
     say_json,
     short,
     show_rows,
+    spoken,
     unreadable,
     wants_json,
 )
-from emulator.cli.refusals import spoken
 from emulator.config import Settings
 
 

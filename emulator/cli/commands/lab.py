@@ -25,11 +25,11 @@ from emulator.cli.output import (
     say_table,
     show_rows,
     show_table,
+    spoken,
     tell,
     unreadable,
     wants_json,
 )
-from emulator.cli.refusals import spoken
 from emulator.config import Settings
 from emulator.kernel.instrumentation import parted
 

@@ -27,10 +27,10 @@ from emulator.cli.output import (
     show,
     show_rows,
     show_table,
+    spoken,
     tell,
     wants_json,
 )
-from emulator.cli.refusals import spoken
 from emulator.config import AUTO_PORT, DEFAULT_REGION, OPTIONS, Settings
 from emulator.keyfile import InstallationKeys
 
