@@ -47,7 +47,7 @@ def test_choosing_a_command_imports_no_server():
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("name", ["deployments", "flow", "function", "invoke", "lab", "logs", "messages", "server"])
 def test_short_commands_load_no_planner_and_start_no_process(name):
-    """What draws trees, reads files and starts processes comes with the commands that do, what proposes names with errors."""
+    """What draws trees, reads files, starts processes or proposes names comes with the commands and errors that do."""
     loaded = modules_after(f"import emulator.cli.commands.{name}")
 
     ours = {f"emulator.{each}" for each in ("cli.refusals", "cli.tree_view", "deploy.planner")}
