@@ -335,11 +335,15 @@ def test_programs_started_by_a_hooked_program_find_the_proxy(emulator, go_progra
 @pytest.fixture(scope="module")
 def java_program(tmp_path_factory):
     """The words that run the Java program of the scripts folder; the short time it has is no time to optimize."""
+    return java(tmp_path_factory.mktemp("java"), "Plain")
+
+
+def java(folder, program):
+    """Compile a Java program of the scripts folder to *folder*; return the words that run it."""
     if shutil.which("javac") is None:
         pytest.skip("needs a JDK")
-    folder = tmp_path_factory.mktemp("java")
-    subprocess.run(["javac", "-d", str(folder), str(SCRIPTS / "Plain.java")], check=True, timeout=60)
-    return ["java", "-XX:TieredStopAtLevel=1", "-cp", str(folder), "Plain"]
+    subprocess.run(["javac", "-d", str(folder), str(SCRIPTS / f"{program}.java")], check=True, timeout=60)
+    return ["java", "-XX:TieredStopAtLevel=1", "-cp", str(folder), program]
 
 
 def test_java_program_trusts_the_emulator_s_certificates(emulator, java_program):
@@ -364,6 +368,37 @@ def test_java_programs_that_cannot_log_in_to_a_proxy_reach_the_emulator(emulator
     assert done.stdout.startswith("400 ")
     assert "MissingRequiredHeader" in done.stdout
     assert "proxyPassword" not in done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can act as another user")
+def test_java_programs_get_through_while_another_user_has_the_same_port_at_another_address(emulator, tmp_path):
+    """As a connection of a moment ago has, which waits for its last packets and belongs to root."""
+    host = FC_ADDRESS.partition("/")[0]
+    with running(emulator.state, "--", *java(tmp_path, "Waiting")) as (_process, lines):
+        proxy = "127.0.0.1", int(wait_for(lines, "proxy at ").rpartition(" ")[2])
+        with another_user():
+            other = socket.create_server(("127.0.0.2", 0))
+        port = other.getsockname()[1]
+        with other, socket.create_connection(proxy, 20, source_address=("127.0.0.1", port)) as client:
+            client.sendall(b"CONNECT %(host)s:443 HTTP/1.1\r\nHost: %(host)s\r\n\r\n" % {b"host": host.encode()})
+            answer = client.recv(1000)
+        with another_user():
+            stranger = socket.create_connection(proxy, 20)
+        with stranger:
+            refused = stranger.recv(1000)
+
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert refused == b""
+
+
+@contextlib.contextmanager
+def another_user():
+    """What is opened in the block belongs to somebody who is not root."""
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
 
 
 def test_other_hosts_are_refused_by_the_proxy_when_they_are_near(emulator):

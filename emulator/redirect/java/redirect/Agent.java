@@ -12,6 +12,7 @@ import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Paths;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.List;
@@ -26,6 +27,8 @@ import java.util.Locale;
  */
 public final class Agent {
     private static final int MOST_HEAD = 65536;
+    private static final int LOOKS = 3;
+    private static final String TIME_WAIT = "06";
     private static final List<String> ONE_HOP =
         Arrays.asList("connection", "proxy-connection", "upgrade", "http2-settings", "keep-alive");
     private final URI proxy;
@@ -70,7 +73,7 @@ public final class Agent {
 
     private void serve(Socket client) {
         try (Socket near = client) {
-            if (isOfAnotherUser(near.getPort())) {
+            if (isOfAnotherUser(near)) {
                 return;
             }
             String head = readHead(near.getInputStream());
@@ -129,23 +132,41 @@ public final class Agent {
         }
     }
 
-    /** Whether the system's tables of connections name another user than this process's as the owner of that port. */
-    private static boolean isOfAnotherUser(int port) {
-        String end = String.format(":%04X", port);
+    /**
+     * Whether the system's tables of connections name another user than this process's as the owner of one end, or
+     * nobody. Another connection may have the same port at another address, and one that waits for its last packets
+     * belongs to root: only the living ones from there to here count. A table that changes while it is read can lack a
+     * line, so one that is not found is looked for again.
+     */
+    private static boolean isOfAnotherUser(Socket client) {
+        String there = String.format(":%04X", client.getPort());
+        String here = String.format(":%04X", client.getLocalPort());
         try {
             String own = String.valueOf(Files.getAttribute(Paths.get("/proc/self"), "unix:uid"));
-            for (String table : new String[] {"/proc/net/tcp", "/proc/net/tcp6"}) {
-                for (String line : Files.readAllLines(Paths.get(table))) {
-                    String[] columns = line.trim().split("\\s+");
-                    if (columns.length > 7 && columns[1].endsWith(end)) {
-                        return !columns[7].equals(own);
-                    }
+            for (int look = 0; look < LOOKS; look++) {
+                List<String> owners = ownersOf(there, here);
+                if (!owners.isEmpty()) {
+                    return !owners.stream().allMatch(own::equals);
                 }
             }
             return true;
         } catch (IOException | UnsupportedOperationException elsewhere) {
             return false;
         }
+    }
+
+    private static List<String> ownersOf(String there, String here) throws IOException {
+        List<String> owners = new ArrayList<>();
+        for (String table : new String[] {"/proc/net/tcp", "/proc/net/tcp6"}) {
+            for (String line : Files.readAllLines(Paths.get(table))) {
+                String[] columns = line.trim().split("\\s+");
+                if (columns.length > 7 && columns[1].endsWith(there) && columns[2].endsWith(here)
+                    && !columns[3].equals(TIME_WAIT)) {
+                    owners.add(columns[7]);
+                }
+            }
+        }
+        return owners;
     }
 
     private static void start(Runnable work) {
