@@ -9,7 +9,8 @@ import os
 import signal
 import socket
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -103,14 +104,28 @@ def lock(descriptor: int) -> bool | None:
 
 def write_private(path: Path, content: bytes, *, lasting: bool = True) -> None:
     """Write *content* so that only the owner can read it; if *lasting*, whole or not at all even after a power cut."""
-    draft = path.with_name(path.name + ".new")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        if lasting:
-            file.flush()
-            os.fsync(descriptor)
-    draft.replace(path)
+    with drafted(path) as draft:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            if lasting:
+                file.flush()
+                os.fsync(descriptor)
+
+
+@contextmanager
+def drafted(path: Path) -> Iterator[Path]:
+    """Yield where to write what takes the place of *path* when the block ends, and is removed when it fails.
+
+    Each process has a draft of its own: several may write one file at a time, and the last one's stays.
+    """
+    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
+    try:
+        yield draft
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
 
 
 def end_session(pid: int) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from emulator.kernel.compiled import CompilerMissing, built_jar, built_library, java_program
+from emulator.kernel.system import drafted
 
 JAVA_VARIABLE = "JAVA_TOOL_OPTIONS"
 STORE_PASSWORD = "changeit"  # noqa: S105 - a trust store holds no secrets, and Java wants one
@@ -105,9 +106,8 @@ def write_trust_store(bundle: Path) -> Path:
     store = bundle.with_name(f"java-{hashlib.sha256(content).hexdigest()[:16]}.p12")
     if store.is_file():
         return store
-    draft = store.with_name(store.name + ".new")
-    draft.write_bytes(_trust_store(content))
-    draft.replace(store)
+    with drafted(store) as draft:
+        draft.write_bytes(_trust_store(content))
     others = [path for path in bundle.parent.glob("java-*.p12") if path != store]
     for old in sorted(others, key=lambda path: path.stat().st_mtime, reverse=True)[_STORES_KEPT - 1 :]:
         old.unlink(missing_ok=True)

@@ -10,6 +10,7 @@ import ssl
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from emulator.kernel.system import drafted
 from emulator.redirect import python_site
 
 VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "ALIBABA_CLOUD_CA_BUNDLE")
@@ -54,14 +55,12 @@ def write_bundle(authority: Path, bundle: Path, environ: Mapping[str, str]) -> N
 
     Raises: OSError.
     """
-    draft = bundle.with_name(bundle.name + ".new")
-    with draft.open("wb") as target:
+    with drafted(bundle) as draft, draft.open("wb") as target:
         for path in dict.fromkeys([authority, *(trusted.resolve() for trusted in _trusted(environ))]):
             with path.open("rb") as source:
                 while piece := source.read(_PIECE):  # the server stays small: never a whole bundle in memory
                     target.write(piece)
             target.write(b"\n")
-    draft.replace(bundle)
 
 
 def _trusted(environ: Mapping[str, str]) -> Iterator[Path]:

@@ -31,6 +31,7 @@ from emulator.cli.output import (
     wants_json,
 )
 from emulator.config import Settings
+from emulator.kernel import system
 from emulator.kernel.instrumentation import parted
 
 _JUMPS_SHOWN = 20
@@ -301,17 +302,14 @@ def export_checkpoint(arguments: Namespace, settings: Settings) -> int:
     if not arguments.name:
         client.admin("POST", _checkpoint(name))
     path = Path(arguments.file)
-    draft = path.with_name(path.name + ".part")
     try:
-        with draft.open("wb") as file:
+        with system.drafted(path) as draft, draft.open("wb") as file:
             while piece := client.admin_bytes(_checkpoint(name) + "/archive", offset=str(file.tell())):
                 file.write(piece)
                 progress(_("{bytes} bytes", bytes=file.tell()))
-        draft.replace(path)
     except OSError as error:
         raise CommandFailed(_("{file} cannot be written: {reason}", file=path, reason=error.strerror)) from error
     finally:
-        draft.unlink(missing_ok=True)
         if not arguments.name:
             client.admin("DELETE", _checkpoint(name))
     return tell(arguments, _("wrote {file}", file=path), {"file": str(path), "bytes": path.stat().st_size})

@@ -112,3 +112,31 @@ def test_private_files_are_readable_by_the_owner_only(tmp_path):
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert file.read_bytes() == b"two"
     assert [entry.name for entry in tmp_path.iterdir()] == ["keys.json"]
+
+
+def test_processes_that_write_one_file_at_a_time_do_not_meet(tmp_path, monkeypatch):
+    """As commands that start together do with the bundle of certificates; the last one's stays."""
+    file = tmp_path / "bundle.pem"
+    with system.drafted(file) as draft:
+        draft.write_bytes(b"half")
+        with monkeypatch.context() as other:
+            other.setattr(os, "getpid", lambda: 1)
+            system.write_private(file, b"other")
+        assert file.read_bytes() == b"other"
+        draft.write_bytes(b"whole")
+
+    assert file.read_bytes() == b"whole"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_draft_that_fails_leaves_nothing(tmp_path):
+    """What was there stays."""
+    file = tmp_path / "bundle.pem"
+    file.write_bytes(b"before")
+
+    with pytest.raises(OSError, match="full"), system.drafted(file) as draft:
+        draft.write_bytes(b"half")
+        raise OSError("the disk is full")
+
+    assert file.read_bytes() == b"before"
+    assert list(tmp_path.iterdir()) == [file]
