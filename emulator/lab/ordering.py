@@ -8,7 +8,6 @@ patience of real time holds nobody up any longer; how often that happened is tol
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 from emulator.gateway.traffic import OpenRequests
@@ -201,8 +200,7 @@ class Ordering:
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            await asyncio.wait([task])
 
     def choose(self, label: str, options: Sequence[Any]) -> int:
         """Return the place of what a test's own choice takes; the first while no schedule is set."""
@@ -301,7 +299,8 @@ class Ordering:
         """Wait until something has happened; False when nothing has in time."""
         stops = [watch(self._changed.set) for watch in self._watches]
         try:
-            await asyncio.wait_for(self._changed.wait(), timeout_s)
+            async with asyncio.timeout(timeout_s):
+                await self._changed.wait()
         except TimeoutError:
             return False
         finally:

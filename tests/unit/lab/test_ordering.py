@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -100,6 +101,23 @@ async def test_one_effect_goes_at_a_time_while_a_client_waits(emulator):
     assert emulator.ordering.strayed == 0
 
 
+@pytest.mark.parametrize("turns", range(5))
+async def test_schedule_that_is_cleared_at_the_moment_of_a_change_ends(emulator, turns):
+    """An interrupted exploration clears it while the request that it has given up is being ended."""
+    await emulator.ordering.set({}, patience_s=LONG_S, overlap=False)
+    effect = emulator.effect("push", "a")
+    await turned(emulator)
+
+    emulator.changes.notify()
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    async with asyncio.timeout(20):
+        await emulator.ordering.clear()
+        await effect
+
+    assert emulator.gone == [("a", "")]
+
+
 @pytest.mark.parametrize(
     ("front", "operation", "waits"),
     [
@@ -149,15 +167,15 @@ async def test_process_that_was_stopped_has_not_spent_its_patience(emulator, mon
     monkeypatch.setattr(ordering, "_SLICES", 4)
     waits, clock = [], Sleeping()
 
-    async def stopped(waiting, timeout_s):
-        if timeout_s is None:
-            return await waiting
-        waiting.close()
-        waits.append(timeout_s)
-        clock.now_s += LONG_S  # the machine sleeps
-        raise TimeoutError
+    @asynccontextmanager
+    async def stopped(timeout_s):
+        if timeout_s is not None:
+            waits.append(timeout_s)
+            clock.now_s += LONG_S  # the machine sleeps
+            raise TimeoutError
+        yield
 
-    monkeypatch.setattr(ordering.asyncio, "wait_for", stopped)
+    monkeypatch.setattr(ordering.asyncio, "timeout", stopped)
     monkeypatch.setattr(emulator.ordering, "_clock", clock)
     await emulator.ordering.set({}, patience_s=80.0, overlap=False)
 

@@ -239,7 +239,8 @@ class Instance:
         if self._process is not None and self.alive:
             self._process.kill()
             try:
-                await asyncio.wait_for(self._ended.wait(), _END_S)
+                async with asyncio.timeout(_END_S):
+                    await self._ended.wait()
             except TimeoutError:  # a process in an uninterruptible system call: it is gone as soon as it can be
                 self.ended(0)
 

@@ -117,7 +117,8 @@ class StepRun(Drive):
             return
         timeout_s = call.step.timeout_of(live[1])
         try:
-            result = await asyncio.wait_for(perform(call, submitted), timeout_s)
+            async with asyncio.timeout(timeout_s):
+                result = await perform(call, submitted)
         except TimeoutError:
             self.fire(call.entry, "timeout")
             return
