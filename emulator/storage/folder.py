@@ -113,14 +113,19 @@ class StateFolder:
         os.write(self._lock, str(os.getpid()).encode("ascii"))
 
     def _hold_database(self) -> bool:
-        """Keep a transaction open in a database made for that, which every system lets one process do only."""
+        """Keep a transaction open in a database made for that, which every system lets one process do only.
+
+        Raises: sqlite3.OperationalError when the database cannot be made or opened.
+        """
         import sqlite3  # where files cannot be locked
 
         holder = sqlite3.connect(self.path / "lock.db", timeout=0, isolation_level=None)
         try:
             holder.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError:
+        except sqlite3.OperationalError as error:
             holder.close()
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
             return False
         self._holder = holder
         return True

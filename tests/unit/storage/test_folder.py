@@ -1,6 +1,7 @@
 """The state folder."""
 
 import os
+import sqlite3
 import stat
 
 import pytest
@@ -23,6 +24,17 @@ def test_the_lock_goes_with_its_holder(tmp_path):
 
     with StateFolder(tmp_path / "state") as again:
         assert (again.path / "code").is_dir()
+
+
+def test_a_folder_where_files_cannot_be_locked_is_held_by_a_database(tmp_path, monkeypatch):
+    """A second one is refused; a database that cannot be opened is another problem, and is told as such."""
+    monkeypatch.setattr(system, "lock", lambda _: None)
+    with StateFolder(tmp_path / "state"), pytest.raises(FolderInUse):
+        StateFolder(tmp_path / "state")
+    (tmp_path / "other" / "lock.db").mkdir(parents=True)
+
+    with pytest.raises(sqlite3.OperationalError, match="unable to open"):
+        StateFolder(tmp_path / "other")
 
 
 @pytest.mark.skipif(not system.MODES, reason="there are no permissions here")
