@@ -31,9 +31,9 @@ _BLOCK = re.compile(r"(^```.*?^```$|^    .*?$)", re.DOTALL | re.MULTILINE)
 _FILE_NAME = re.compile(r"\[[\w/.-]+\.md\]\(([^)#\s]+\.md)(#[^)]*)?\)")
 _MERMAID = re.compile(r"^```mermaid\n.*?^```$", re.DOTALL | re.MULTILINE)
 _CHINESE_MARK = "\u3001\u3002\u300a\u300b\u2018\u2019\u201c\u201d\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f"
-_BEGIN = r"\n[ \t]{0,3}(?![ \t\n|#>`]|[-*+] |\d+\. |:::|!!!)"
+_BEGIN = r"\n[ \t]{0,3}(?![ \t\n|#>]|```|[-*+] |\d+\. |:::|!!!|\Z)"
 _SPLIT = re.compile(
-    rf"(?<=[{_CHINESE_MARK}]){_BEGIN}|(?<=[\u4e00-\u9fff]){_BEGIN}(?=[\u4e00-\u9fff])|(?<=\S){_BEGIN}(?=[{_CHINESE_MARK}])"
+    rf"(?<=[{_CHINESE_MARK}]){_BEGIN}|(?<=[\u4e00-\u9fff]){_BEGIN}(?=\[?[\u4e00-\u9fff])|(?<=\S){_BEGIN}(?=[{_CHINESE_MARK}])"
 )
 """A line's end inside a sentence in Chinese, which a browser would show as a space."""
 _REPAIRS = (

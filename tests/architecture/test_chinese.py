@@ -194,10 +194,26 @@ def test_messages_keep_to_the_style_of_chinese(path):
         ("这是 FC\n服务", "这是 FC\n服务"),
         ("- 一。\n- 二。\n1. 三", "- 一。\n- 二。\n1. 三"),
         ("如下：\n\n    甲。\n    乙", "如下：\n\n    甲。\n    乙"),
-        ("（见\n  [甲](a.md)\n）。", "（见\n  [甲](a.md)）。"),
+        ("（见\n  [甲](a.md)\n）。", "（见[甲](a.md)）。"),
         ("| 甲。 |\n| 乙。 |", "| 甲。 |\n| 乙。 |"),
+        ("停止它。\n`stop` 停止", "停止它。`stop` 停止"),
+        ("它使用\n`stop`", "它使用\n`stop`"),
+        ("另见\n[SDK](a.md)。", "另见\n[SDK](a.md)。"),
+        ("如下：\n```\na\n```\n", "如下：\n```\na\n```\n"),
     ],
-    ids=["mark", "characters", "letters", "lists", "block", "link", "table"],
+    ids=[
+        "mark",
+        "characters",
+        "letters",
+        "lists",
+        "block",
+        "link",
+        "table",
+        "code",
+        "code in a sentence",
+        "label",
+        "fence",
+    ],
 )
 def test_site_joins_the_lines_of_a_sentence(text, shown):
     """A browser shows the end of a line as a space, which Chinese does not have between its characters."""

@@ -113,6 +113,14 @@ def test_links_between_pages_lead_somewhere(path):
         assert (path.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_paragraph_breaks_a_list(path):
+    """The site ends a list at a paragraph that is indented by fewer than four spaces, and shows the rest as one text."""
+    text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+    assert re.findall(r"\n\n {1,3}\S.*", text) == []
+
+
 @pytest.mark.parametrize("path", tables.PAGES, ids=lambda path: path.name)
 def test_generated_tables_are_what_the_program_declares(path):
     """Operations and limits stand in the pages as the program has them; `dev.py docs --write` writes them."""
