@@ -115,7 +115,7 @@ def test_links_between_pages_lead_somewhere(path):
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_paragraph_breaks_a_list(path):
-    """The site ends a list at a paragraph that is indented by fewer than four spaces, and shows the rest as one text."""
+    """The site ends a list at a paragraph that is indented by fewer than four spaces; the rest becomes one text."""
     text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
 
     assert re.findall(r"\n\n {1,3}\S.*", text) == []
