@@ -76,7 +76,7 @@ def test_a_moved_clock_is_told(monkeypatch, offset_ms, frozen, text):
 @pytest.mark.usefixtures("chinese")
 def test_what_a_start_finds_is_in_the_users_language(tmp_path):
     """Mistakes in the functions folder and triggers that wait, as later commands say them."""
-    status = dict(http="h", https="s", account="1", region="r", version="1", pid=7, functions=[])
+    status = {"http": "h", "https": "s", "account": "1", "region": "r", "version": "1", "pid": 7, "functions": []}
     status |= {
         "clock": {"now": "", "offset_ms": 0, "frozen": False},
         "waiting": ["/f.yml:3: the trigger 'q' waits: the queue orders does not exist"],
