@@ -23,6 +23,7 @@ from emulator.cli.output import (
     folded,
     padded,
     progress_beside,
+    reason_of,
     say,
     say_json,
     spoken,
@@ -135,7 +136,7 @@ def state_unusable(error: OSError, settings: Settings) -> str:
 
 def os_reason(error: OSError) -> str:
     """Return the system's reason, in the middle of a sentence."""
-    return (error.strerror or str(error)).lower()
+    return reason_of(error).lower()
 
 
 START_TIMEOUT_S = 30.0

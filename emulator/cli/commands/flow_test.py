@@ -17,6 +17,7 @@ from emulator.cli.output import (
     _,
     complain,
     enumerated,
+    reason_of,
     say,
     say_json,
     unreadable,
@@ -245,7 +246,7 @@ def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise CommandFailed(_("{file} cannot be written: {reason}", file=path, reason=error.strerror)) from error
+        raise CommandFailed(_("{file} cannot be written: {reason}", file=path, reason=reason_of(error))) from error
 
 
 def _update(suite: "Suite", ran: list[Ran], parameters: Mapping[str, str]) -> int:
