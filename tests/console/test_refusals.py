@@ -128,9 +128,10 @@ def test_refusal_of_a_service_is_in_chinese_behind_its_code(post, path, fields, 
         ),
         ("1: timeout 0 is out of range: it must be from 1 to 86400", "1: timeout 0 超出范围：必须在 1 到 86400 之间"),
         ("1: memorySize must be a whole number", "1: memorySize 必须是整数"),
+        (" 127.0.0.1:9 cannot be reached: Connection refused", " 无法连接 127.0.0.1:9：连接被拒绝"),
         (" it must hold fields with values", " 内容必须是带值的字段"),
     ],
-    ids=["trigger", "choices", "types", "field", "range", "number", "file"],
+    ids=["trigger", "choices", "types", "field", "range", "number", "push", "file"],
 )
 def test_mistakes_in_the_functions_folder_are_in_chinese_behind_their_place(mistake, said):
     """A path may hold anything, a colon too; a list has the comma of Chinese."""
@@ -142,8 +143,11 @@ SOURCE = "".join(
     for path in (REPOSITORY / "emulator").rglob("*.py")
     if path.name != "refusals.py"
 )
-FOREIGN = re.compile("Expecting|Extra data|Unterminated|Invalid control|Invalid .escape|Illegal trailing|: line ")
-"""What Python's reader of JSON says."""
+FOREIGN = re.compile(
+    "Expecting|Extra data|Unterminated|Invalid control|Invalid .escape|Illegal trailing|: line "
+    "|^Connection refused$|^No route to host$|^Network is unreachable$|^Name or service not known$"
+)
+"""What Python's reader of JSON and the system say."""
 
 
 def test_every_sentence_is_one_that_is_said():

@@ -79,11 +79,11 @@ def test_what_a_start_finds_is_in_the_users_language(tmp_path):
     status = {"http": "h", "https": "s", "account": "1", "region": "r", "version": "1", "pid": 7, "functions": []}
     status |= {
         "clock": {"now": "", "offset_ms": 0, "frozen": False},
-        "waiting": ["/f.yml:3: the trigger 'q' waits: the queue orders does not exist"],
+        "waiting": ["trigger q of hello: the queue 'orders' does not exist"],
         "problems": ["/f.yml:1: timeout must be a whole number"],
     }
 
     shown = "\n".join(lines(settings_of([], tmp_path).config, status))
 
-    assert "/f.yml:3: 触发器“q”：等待中，原因：队列 orders 不存在" in shown
+    assert "函数 hello 的触发器 q：队列 'orders' 不存在" in shown
     assert "/f.yml:1: timeout 必须是整数" in shown
