@@ -33,7 +33,7 @@ SENTENCES = (
     "the trigger '{trigger}': {problem}",
     "trigger {trigger} of {function}: {problem}",
     "{address} cannot be reached: {problem}",
-    *("Connection refused", "No route to host", "Network is unreachable", "Name or service not known"),
+    *("Connection refused", "No route to host", "Network is unreachable"),
     "the trigger '{trigger}'",
     "a trigger",
     *_texts(MNS),

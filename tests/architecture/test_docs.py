@@ -206,7 +206,7 @@ def messages():
 
 
 FOREIGN = {
-    *("Connection refused", "certificate verify failed", "unable to get local issuer certificate"),
+    *("certificate verify failed", "unable to get local issuer certificate"),
     *("Name or service not known", "getaddrinfo ENOTFOUND", "Incorrect padding", "UnknownHostException"),
     *("No module named emulator.__main__", "SecurityError", "blocked by CORS policy"),
 }

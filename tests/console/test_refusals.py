@@ -145,7 +145,7 @@ SOURCE = "".join(
 )
 FOREIGN = re.compile(
     "Expecting|Extra data|Unterminated|Invalid control|Invalid .escape|Illegal trailing|: line "
-    "|^Connection refused$|^No route to host$|^Network is unreachable$|^Name or service not known$"
+    "|^Connection refused$|^No route to host$|^Network is unreachable$"
 )
 """What Python's reader of JSON and the system say."""
 
