@@ -148,6 +148,7 @@ STYLE = {
     "a mark of another language": r"(?<=[\u4e00-\u9fff])[,;:!?](?=\s|$|[\u4e00-\u9fff])",
     "brackets of another language": r"\([^()]*[\u4e00-\u9fff][^()]*\)|(?<=[\u4e00-\u9fff])\((?=\w)",
     "a list of another language": r"(?<=\w), (?=\w)",
+    "no space beside Latin": r"[\u4e00-\u9fff]\[?[A-Za-z]|[A-Za-z]\]?[\u4e00-\u9fff]",
     "the familiar form": "[你妳]",
 }
 """What a text in Chinese does not have."""
@@ -183,7 +184,7 @@ def test_messages_keep_to_the_style_of_chinese(path):
     texts = re.findall(r'^msgstr "(.+)"$', path.read_text(encoding="utf-8"), re.M)
 
     assert len(texts) > 20
-    assert [fault for text in texts for fault in faults(text.replace("|", " "))] == []
+    assert [fault for text in texts for fault in faults(re.sub(r"\||\\n", " ", text))] == []
 
 
 @pytest.mark.parametrize(
