@@ -36,8 +36,9 @@ _CHINESE_MARK = "\u3001\u3002\u300a\u300b\u2018\u2019\u201c\u201d\uff01\uff08\uf
 _BEGIN = r"\n[ \t]{0,3}(?![ \t\n|#>]|```|[-*+] |\d+\. |:::|!!!|\Z)"
 _SPLIT = re.compile(
     rf"(?<=[{_CHINESE_MARK}]){_BEGIN}|(?<=[\u4e00-\u9fff]){_BEGIN}(?=\[?[\u4e00-\u9fff])|(?<=\S){_BEGIN}(?=[{_CHINESE_MARK}])"
+    r"|(?<=[\u4e00-\u9fff]) (?=\[[\u4e00-\u9fff])"
 )
-"""A line's end inside a sentence in Chinese, which a browser would show as a space."""
+"""A line's end inside a sentence in Chinese, which a browser would show as a space; a blank before a page's title."""
 _REPAIRS = (
     (r"(for\(let (\w)=(\w)\+1;\2<)((\w)\.length;\2\+\+\)\5\.slice\(\3,\2\)in )", r"\1=\4"),
     (r'\.join\("\* "\)', '.join(" ")'),

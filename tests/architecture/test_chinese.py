@@ -202,6 +202,7 @@ def test_messages_keep_to_the_style_of_chinese(path):
         ("它使用\n`stop`", "它使用\n`stop`"),
         ("另见\n[SDK](a.md)。", "另见\n[SDK](a.md)。"),
         ("如下：\n```\na\n```\n", "如下：\n```\na\n```\n"),
+        ("另见 [测试](a.md)。", "另见[测试](a.md)。"),
     ],
     ids=[
         "mark",
@@ -215,6 +216,7 @@ def test_messages_keep_to_the_style_of_chinese(path):
         "code in a sentence",
         "label",
         "fence",
+        "title",
     ],
 )
 def test_site_joins_the_lines_of_a_sentence(text, shown):
