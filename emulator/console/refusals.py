@@ -177,6 +177,7 @@ SENTENCES = (
     "the history up to there does not fit the definition: {problem}",
     "the flow has no step {step}; there are {names}",
     "the data of a step holds at most {most} bytes",
+    "at this stop there are {names}, not {action}",
     "a failure has no data to change; retry and skip take data",
     "the clock only moves forward, and it is {now}",
     "the clock goes up to the end of the year 9999",

@@ -193,7 +193,7 @@ def covered_lines(flow: str, coverage: "Coverage") -> Iterator[str]:
 
     counts = [(kind, *coverage.counts(kind)) for kind in KINDS]
     shown = enumerated(f"{_(kind)} {taken}/{there}" for kind, taken, there in counts if there)
-    yield f"{flow}: {coverage.percentage:.1f} % ({shown})"
+    yield _("{flow}: {part} % ({shown})", flow=flow, part=f"{coverage.percentage:.1f}", shown=shown)
     for item in coverage.missing():
         yield _("    not taken: {kind}, {what}", kind=_(item.kind), what=item.said(_))
 
