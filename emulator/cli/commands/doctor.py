@@ -75,7 +75,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
         if remedies:
             say()
         for each in remedies:
-            say_words(f"{each.subject}: {each.found}")
+            say_words(_("{field}: {message}", field=each.subject, message=each.found))
             say(folded("    -> ", each.remedy))
     return FAILED if problems else DONE
 
