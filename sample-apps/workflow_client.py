@@ -256,8 +256,8 @@ def content_of(event):
 
 
 def shown(value):
-    """Return *value* as it reads best: texts bare, the rest as compact JSON."""
-    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+    """Return *value* on one line as it reads best: texts bare, the rest as compact JSON."""
+    return " ".join(value.split()) if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
 def command_line(description, default_input):

@@ -18,7 +18,7 @@ from emulator.cli.commands.deploy import words_of
 from emulator.cli.commands.server import STATUS
 from emulator.cli.main import build
 from emulator.cli.mns import resources
-from emulator.cli.output import DOMAIN, FOLDER
+from emulator.cli.output import DOMAIN, FOLDER, SYSTEM_REASONS
 from emulator.cli.tree_view import OUTCOMES, PARTS, VALUES
 from emulator.cli.tree_view import STATES as ENDS
 from emulator.config import OPTIONS
@@ -115,7 +115,7 @@ def texts():
     )
     found.update(dict.fromkeys((*SENTENCES.values(), *KINDS, *WORDS_OF_COVERAGE, *phrases(PHRASES + OF_SETTINGS))))
     found.update(dict.fromkeys((*(each.value for each in Action), *(words_of(each).counted for each in Action))))
-    found.update(dict.fromkeys((THERE, THIS, OTHER, HIDDEN)))
+    found.update(dict.fromkeys((THERE, THIS, OTHER, HIDDEN, *SYSTEM_REASONS)))
     found.pop("", None)
     return list(found)
 

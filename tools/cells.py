@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 
@@ -12,5 +13,6 @@ def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 
 def markdown(text: str) -> str:
-    """Return a line of a docstring for a cell of a table."""
+    """Return a line of a docstring for a cell of a table; the ``*name*`` of a parameter becomes code."""
+    text = re.sub(r"(?<![*\w])\*(\w+)\*(?![*\w])", r"`\1`", text)
     return text.replace("``", "`").replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")

@@ -145,7 +145,7 @@ def function_fields(*, chinese: bool) -> str:
             "What only a function of a service has",
             "A service",
         ),
-        ("没有服务的函数", "只有服务中的函数才有", "服务"),
+        ("不属于服务的函数", "仅用于服务中的函数", "服务"),
     )[chinese]
     return _sections(zip(titles, (FUNCTION_3, older, SERVICE), strict=True), "file", chinese=chinese)
 
@@ -194,7 +194,10 @@ def usage_items(*, chinese: bool) -> str:
 
     head = ("计量项", "单位", "规则", "来源", "假定") if chinese else ("item", "unit", "rule", "source", "assumed")
     rows = [
-        (f"`{item.name}`", item.unit[chinese], _cell(item.help[chinese]), item.source, _cell(item.assumed[chinese]))
+        (
+            *(f"`{item.name}`", item.unit[chinese], _cell(item.help[chinese])),
+            *(item.source[chinese], _cell(item.assumed[chinese])),
+        )
         for item in ITEMS
     ]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, ("---",) * len(head), *rows))

@@ -23,8 +23,10 @@ from emulator.cli.output import (
     folded,
     padded,
     progress_beside,
+    reason_of,
     say,
     say_json,
+    spoken,
 )
 from emulator.config import OPTIONS, Config, Settings, flag_of
 from emulator.kernel import system
@@ -69,7 +71,7 @@ def lines(config: Config, status: Mapping[str, Any]) -> list[str]:
         _("functions"): _functions(config, status),
     }
     if waiting := status.get("waiting"):
-        rows[_("waiting")] = "; ".join(waiting[:NAMES_SHOWN])
+        rows[_("waiting")] = _("; ").join(spoken(each) for each in waiting[:NAMES_SHOWN])
     if moved := clock_told(status["clock"]):
         rows[_("clock")] = moved
     if config.console:
@@ -88,7 +90,7 @@ def lines(config: Config, status: Mapping[str, Any]) -> list[str]:
         )
     if config.ephemeral:
         rows[_("ephemeral")] = _("everything except the keys is deleted when it stops")
-    problems = [(_("problem"), text) for text in status.get("problems", [])]
+    problems = [(_("problem"), spoken(text)) for text in status.get("problems", [])]
     title = _("localyun {version} is serving (process {pid})", version=status["version"], pid=status["pid"])
     return [title, *(folded(f"  {padded(name, _LABEL)} ", str(text)) for name, text in (*rows.items(), *problems))]
 
@@ -134,7 +136,7 @@ def state_unusable(error: OSError, settings: Settings) -> str:
 
 def os_reason(error: OSError) -> str:
     """Return the system's reason, in the middle of a sentence."""
-    return (error.strerror or str(error)).lower()
+    return reason_of(error).lower()
 
 
 START_TIMEOUT_S = 30.0

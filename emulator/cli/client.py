@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from emulator import keyfile
 from emulator.cli import endpoint
 from emulator.cli.connection import Connection, Reply
-from emulator.cli.output import CallRefused, CommandFailed, _, complain, note, wants_json
+from emulator.cli.output import CallRefused, CommandFailed, _, complain, note, reason_of, wants_json
 from emulator.config import Config, Settings
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import SystemClock
@@ -229,7 +229,7 @@ def connect(settings: Settings, environ: Mapping[str, str] = os.environ) -> Clie
     except keyfile.KeyFileDamaged as error:
         raise CommandFailed(str(error)) from error
     except OSError as error:
-        text = _("the keys in {state} cannot be read: {reason}", state=config.state, reason=error.strerror)
+        text = _("the keys in {state} cannot be read: {reason}", state=config.state, reason=reason_of(error))
         raise CommandFailed(text) from error
     where = endpoint.find(config, environ, is_named=settings.origins["state"] == "--state")
     own = keys

@@ -17,7 +17,16 @@ import httptools
 
 from emulator.cli import endpoint
 from emulator.cli.endpoint import Endpoint
-from emulator.cli.output import CallRefused, CommandFailed, NoEmulator, OtherEmulator, WrongUsage, _, sentences
+from emulator.cli.output import (
+    CallRefused,
+    CommandFailed,
+    NoEmulator,
+    OtherEmulator,
+    WrongUsage,
+    _,
+    reason_of,
+    sentences,
+)
 from emulator.config import DEFAULT_PORT
 from emulator.kernel.identity import REGION_SUFFIX
 from emulator.keyfile import InstallationKeys
@@ -353,7 +362,7 @@ class Connection:
         except TimeoutError as error:
             raise NoEmulator(_("{address} (from {source}) did not answer in time", **fields)) from error
         except (OSError, BrokenAnswer) as error:
-            reason = (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
+            reason = reason_of(error) or type(error).__name__
             if isinstance(error, ConnectionRefusedError):
                 reason = _("connection refused")
             text = _("no emulator answered at {address} (from {source}): {reason}. Start one with: {command}")

@@ -220,17 +220,24 @@ class ToolChain:
 
     program: str
     question: tuple[str, ...]
-    runtimes: str
+    runtimes: tuple[str, ...]
     trial: str = ""
+
+    @property
+    def served(self) -> str:
+        """The runtimes in one text, in the user's language."""
+        return enumerated(self.runtimes)
 
 
 TOOL_CHAINS = (
-    ToolChain(program="node", question=("--version",), runtimes="nodejs*", trial="nodejs20"),
-    ToolChain(program="java", question=("-version",), runtimes="java*, custom (Java)"),
-    ToolChain(program="go", question=("version",), runtimes="go1, custom (Go)"),
-    ToolChain(program="php", question=("--version",), runtimes="php*, custom (PHP)", trial="php7.2"),
-    ToolChain(program="dotnet", question=("--list-runtimes",), runtimes="dotnetcore*, custom (.NET)"),
-    ToolChain(program="docker", question=("version", "--format", "{{.Server.Version}}"), runtimes="custom-container"),
+    ToolChain(program="node", question=("--version",), runtimes=("nodejs*",), trial="nodejs20"),
+    ToolChain(program="java", question=("-version",), runtimes=("java*", "custom (Java)")),
+    ToolChain(program="go", question=("version",), runtimes=("go1", "custom (Go)")),
+    ToolChain(program="php", question=("--version",), runtimes=("php*", "custom (PHP)"), trial="php7.2"),
+    ToolChain(program="dotnet", question=("--list-runtimes",), runtimes=("dotnetcore*", "custom (.NET)")),
+    ToolChain(
+        program="docker", question=("version", "--format", "{{.Server.Version}}"), runtimes=("custom-container",)
+    ),
 )
 
 
@@ -293,13 +300,16 @@ def tool_chains(
             text = _("runtimes names {path} for {runtime}, which does not exist", path=executable, runtime=runtime)
             yield wrong("runtimes", text, _("correct runtimes in localyun.yaml"))
         elif trials.can_try(runtime):
-            yield _tried(f"{runtime}: {executable}", attempt(runtime, str(executable), config))
-    yield _tried(f"python3*: {sys.executable}", attempt("python3", sys.executable, config))
+            yield _tried(
+                _("{runtimes}: {path}", runtimes=runtime, path=executable), attempt(runtime, str(executable), config)
+            )
+    own = _("{runtimes}: {path}", runtimes="python3*", path=sys.executable)
+    yield _tried(own, attempt("python3", sys.executable, config))
     for chain in TOOL_CHAINS:
         program = which(chain.program)
         if program is None:
             text = _("there is no {program}; functions with {runtimes} cannot run", program=chain.program,
-                     runtimes=chain.runtimes)  # fmt: skip
+                     runtimes=chain.served)  # fmt: skip
             yield remark(
                 "runtimes",
                 text,
@@ -324,11 +334,12 @@ def _tool_chain(chain: ToolChain, path: str, config: Config, attempt: Attempt) -
         )  # fmt: skip
         printed = (done.stdout or done.stderr).strip()
         if done.returncode == 0 and printed:  # a dotnet without any framework prints nothing
-            what = f"{chain.runtimes}: {path}, {printed.splitlines()[0]}"
+            version = printed.splitlines()[0]
+            what = _("{runtimes}: {path}, {version}", runtimes=chain.served, path=path, version=version)
             if chain.trial:
                 return _tried(what, attempt(chain.trial, path, config))
             return remark("runtimes", what, _("not tested: its functions must be compiled; invoke one of yours"))
-    text = _("{path} does not answer; functions with {runtimes} cannot run", path=path, runtimes=chain.runtimes)
+    text = _("{path} does not answer; functions with {runtimes} cannot run", path=path, runtimes=chain.served)
     return remark("runtimes", text, _("start its service, or repair it, if you need them"))
 
 

@@ -78,7 +78,21 @@ def _(text: str, /, **fields: object) -> str:
 
 def unreadable(file: object, error: Exception) -> str:
     """Return the message for a *file* that cannot be read, with the system's reason but not its number."""
-    return _("{file} cannot be read: {reason}", file=file, reason=getattr(error, "strerror", None) or error)
+    return _("{file} cannot be read: {reason}", file=file, reason=reason_of(error))
+
+
+SYSTEM_REASONS = (
+    *("No such file or directory", "Permission denied", "Is a directory", "Not a directory", "File exists"),
+    *("No space left on device", "Read-only file system", "File name too long", "Operation not permitted"),
+    *("Exec format error", "Address already in use", "Cannot assign requested address"),
+)
+"""What the C library says most, in its words; another reason stays as it is."""
+
+
+def reason_of(error: object) -> str:
+    """Return the reason of an error in the user's language where it is a usual one of the system; else its text."""
+    text = getattr(error, "strerror", None) or str(error)
+    return _(text) if text else ""  # of no text gettext returns its catalogue's header
 
 
 @cache

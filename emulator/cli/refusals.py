@@ -139,9 +139,10 @@ _KINDS: Mapping[str, Kind] = {
 
 
 def _executions(client: Client, arguments: Namespace) -> Iterable[str]:
-    """Return the flows there are, each with the execution that was asked for."""
+    """Return the flows there are, each with the execution that was asked for; none for another id."""
     execution = arguments.id.partition("/")[2]
-    return [f"{row['Name']}/{execution}" for row in client.workflow_pages("ListFlows", "Flows")]
+    flows = client.workflow_pages("ListFlows", "Flows") if execution else ()
+    return [f"{row['Name']}/{execution}" for row in flows]
 
 
 _THING = re.compile(r"there is no ([a-z, ]+) ['\d]", re.IGNORECASE)

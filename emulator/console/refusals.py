@@ -11,7 +11,7 @@ from functools import cache
 
 from emulator.console.forms import FormRefused
 from emulator.kernel.errors import ErrorRow, ServiceError, Unavailable
-from emulator.kernel.phrases import Phrase
+from emulator.kernel.phrases import COMMA, LISTS, Phrase, enumerated
 from emulator.lab.errors import ERRORS as LAB
 from emulator.oss.errors import ERRORS as OSS
 from emulator.services.fc.errors import ERRORS as FC
@@ -26,7 +26,16 @@ def _texts(rows: Mapping[str, ErrorRow], *names: str) -> tuple[str, ...]:
 
 
 SENTENCES = (
+    COMMA,
     "{problem}; did you mean {name}?",
+    "{what} is left out: {problem}",
+    "{what} waits: {problem}",
+    "the trigger '{trigger}': {problem}",
+    "trigger {trigger} of {function}: {problem}",
+    "{address} cannot be reached: {problem}",
+    *("Connection refused", "No route to host", "Network is unreachable"),
+    "the trigger '{trigger}'",
+    "a trigger",
     *_texts(MNS),
     *_texts(WORKFLOW),
     *(text for text in _texts(LAB) if text != "{reason}"),
@@ -73,7 +82,17 @@ SENTENCES = (
     "{name} must have 1 to {most} characters.",
     "{name} must be a whole number from {low} to {high}.",
     "{name} must be a whole number.",
+    "{name} must be a whole number",
     "{name} must be true or false.",
+    "{name} must be true or false",
+    "{name} must be a list",
+    "{name} must not be empty",
+    "{name} must not be longer than {longest} characters",
+    "{name} must not have more than {most} items",
+    "{name} is nested too deeply",
+    "{name} {value} is out of range: {problem}",
+    "{label} contains too many values (max: {most}, actual: {number})",
+    "{label} is set to an invalid value (allowed: {choices}, actual: '{value}')",
     "{name} must be a JSON object: {problem}",
     "{name} must be a duration such as 500ms, 30s or 1h30m",
     "{name} must be a number from {low} to {high}",
@@ -97,6 +116,7 @@ SENTENCES = (
     "{name} has no member {member}; it has {names}",
     "{name} is not valid UTF-8.",
     "{name} is not valid base64",
+    "{name} is required for a trigger of type {kind}: the name of the queue",
     "{name} is required for a trigger of type {kind}",
     "{name} is required for an {kind} trigger",
     "{name} is required for a {kind} trigger",
@@ -157,6 +177,7 @@ SENTENCES = (
     "the history up to there does not fit the definition: {problem}",
     "the flow has no step {step}; there are {names}",
     "the data of a step holds at most {most} bytes",
+    "at this stop there are {names}, not {action}",
     "a failure has no data to change; retry and skip take data",
     "the clock only moves forward, and it is {now}",
     "the clock goes up to the end of the year 9999",
@@ -181,10 +202,15 @@ SENTENCES = (
     "it was made by localyun {version}, which is newer",
     "its description cannot be read",
     "its tables cannot be read ({reason})",
-    "{what} is left out: {problem}",
-    "{what} waits: {problem}",
-    "the trigger '{name}'",
     "the field '{name}' is not known and ignored",
+    "there is no type '{kind}'",
+    "it has no type",
+    "{problem}; the types are {names}",
+    "it must hold fields with values",
+    "no finished value has the anchor {name}",
+    "aliases must map names to versions",
+    "the alias '{alias}' names the version {version}, which does not exist",
+    *("seconds", "minutes", "hours", "day of month", "month", "day of week"),
     "the queue {name} does not exist",
     "the topic {name} does not exist",
     "a version is a number from 1 on",
@@ -205,7 +231,7 @@ SENTENCES = (
 """The tables' texts of what can come up at the forms, and those that are made where they are raised. The first that
 fits is taken, so that a special one stands before a general one."""
 
-_SENTENCES_AGAIN = ("problem", "reason", "place", "owner", "what")
+_SENTENCES_AGAIN = ("problem", "reason", "place", "owner", "what", "field")
 _FIELD = re.compile(r"\\{(\w+)\\}")
 
 
@@ -224,16 +250,19 @@ def sentence(text: str, say: Callable[[str], str]) -> str:
         for name, each in text.fields.items():
             if isinstance(each, str) and (isinstance(each, Phrase) or name in _SENTENCES_AGAIN):
                 told[name] = sentence(each, say)
+            elif isinstance(each, str) and name in LISTS:
+                told[name] = enumerated(each, say)
         return say(text.template).format(**told)
     for template in SENTENCES:
         if found := _pattern(template).fullmatch(text):
             fields = found.groupdict()
             fields |= {name: sentence(fields[name], say) for name in _SENTENCES_AGAIN if fields.get(name)}
+            fields |= {name: enumerated(fields[name], say) for name in LISTS if fields.get(name)}
             return say(template).format_map(fields)
     return say(text)
 
 
-_PLACE = re.compile(r".+?:\d+: ")
+_PLACE = re.compile(r".+?(?:\.ya?ml|:\d+): ")
 
 
 def placed_sentence(text: str, say: Callable[[str], str]) -> str:

@@ -18,7 +18,7 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 from emulator.deploy.places import LocatedValue
 from emulator.kernel.bounds import STATE, is_within
-from emulator.kernel.phrases import Phrase
+from emulator.kernel.phrases import Phrase, phrase
 
 _ARCHIVES = frozenset({".zip", ".jar", ".war"})
 _LEFT_OUT = frozenset({"__pycache__", ".git", ".svn", ".hg", ".DS_Store", STATE, ".fun", ".s"})
@@ -58,7 +58,11 @@ class Files:
             try:
                 self._packages[path] = _packed(path, part.findings.within or self._project)
             except OSError as error:
-                part.problem(Phrase("{path} cannot be read: {reason}", path=part.value, reason=error.strerror or error))
+                part.problem(
+                    Phrase(
+                        "{path} cannot be read: {reason}", path=part.value, reason=phrase(error.strerror or str(error))
+                    )
+                )
                 return None
             except ValueError as error:
                 part.problem(Phrase("{name}: {problem}", name=part.value, problem=str(error)))
@@ -90,7 +94,9 @@ class Files:
         except (OSError, UnicodeDecodeError) as error:
             part.problem(
                 Phrase(
-                    "{path} cannot be read: {reason}", path=part.value, reason=getattr(error, "strerror", None) or error
+                    "{path} cannot be read: {reason}",
+                    path=part.value,
+                    reason=phrase(getattr(error, "strerror", None) or str(error)),
                 )
             )
             return None

@@ -186,6 +186,6 @@ def whole(text: str, findings: Findings) -> LocatedValue:
     except UnreadableYaml as error:
         if unfilled := placeholders_around(text, error.line):
             raise FileProblems(unfilled) from error
-        problem = Phrase("not valid YAML: {reason}", reason=error.problem) if error.is_syntax else error.problem
+        problem = Phrase("not valid YAML: {reason}", reason=phrase(error.problem)) if error.is_syntax else error.problem
         raise FileProblems([Problem(error.line, error.column, problem)]) from error
     return LocatedValue(document.value, (), document.marks, findings)

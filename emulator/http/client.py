@@ -6,7 +6,9 @@ would let a name answer with a harmless address first and another one after.
 """
 
 import asyncio
+import errno
 import ipaddress
+import os
 import socket
 import ssl
 from collections import deque
@@ -342,7 +344,7 @@ class HttpClient:
                 return await self._dial(origin, address, port)
             except (OSError, ssl.SSLError) as error:
                 last = error
-        raise ConnectFailed(f"{origin.authority} cannot be reached: {last}") from last
+        raise ConnectFailed(f"{origin.authority} cannot be reached: {_reason(last)}") from last
 
     async def _dial(self, origin: Origin, address: str, port: int) -> ClientConnection:
         secure = origin.scheme == "https"
@@ -381,6 +383,12 @@ async def _collect(answer: StreamedResponse, most: int) -> bytes:
             raise AnswerTooLarge(f"the answer is longer than {most} bytes")
         pieces.append(piece)
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def _reason(error: Exception | None) -> str:
+    """Return why no connection was made, in the system's words: without the number and the address around them."""
+    number = error.errno if isinstance(error, OSError) else None
+    return str(error) if number is None or number not in errno.errorcode else os.strerror(number)
 
 
 __all__ = ["MAX_RESPONSE", "ClientError", "ClientResponse", "HttpClient", "StreamedResponse"]

@@ -6,6 +6,12 @@ English text and remembers what it was made of, so that a command or a page can 
 
 from collections.abc import Callable, Sequence
 
+COMMA = ", "
+"""What stands between the names of a list."""
+
+LISTS = frozenset({"names", "choices", "others"})
+"""The fields that hold such a list."""
+
 
 class Phrase(str):
     """The text of *template* with *fields* in it; without fields the template is the text, braces and all."""
@@ -35,9 +41,20 @@ def said(text: str, look_up: Callable[[str], str]) -> str:
     """Return *text* as *look_up* has it, a phrase with its fields, which may be phrases themselves."""
     if not isinstance(text, Phrase):
         return look_up(text) if text else text
-    fields = {name: said(each, look_up) if isinstance(each, Phrase) else each for name, each in text.fields.items()}
+    fields = {name: _field(name, each, look_up) for name, each in text.fields.items()}
     shown = look_up(text.template)
     return shown.format(**fields) if fields else shown
+
+
+def _field(name: str, value: object, look_up: Callable[[str], str]) -> object:
+    if isinstance(value, Phrase):
+        return said(value, look_up)
+    return enumerated(value, look_up) if isinstance(value, str) and name in LISTS else value
+
+
+def enumerated(names: str, look_up: Callable[[str], str]) -> str:
+    """Return a list of *names* with what *look_up* has for the comma between them."""
+    return names.replace(COMMA, look_up(COMMA))
 
 
 def alternatives(names: Sequence[str]) -> str:

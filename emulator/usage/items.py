@@ -9,20 +9,20 @@ from emulator.kernel.frozen import frozen
 class Item:
     """What is metered. ``source`` is where the rule is known from.
 
-    ``unit`` and ``help`` are English and Chinese, and so is ``assumed``: the part of the rule that is a guess, if any.
+    Each text is English and Chinese; ``assumed`` is the part of the rule that is a guess, if any.
     """
 
     name: str
     unit: tuple[str, str]
     help: tuple[str, str]
-    source: str
+    source: tuple[str, str]
     assumed: tuple[str, str] = ("", "")
 
 
-_FC = "Function Compute, Billing overview; Pay-as-you-go"
-_MNS = "Simple Message Queue (formerly MNS), Billing"
-_FNF = "CloudFlow, Billing overview"
-_OSS = "OSS, API operation calling fees"
+_FC = ("Function Compute, Billing overview; Pay-as-you-go", "函数计算：计费概述；按量付费")
+_MNS = ("Simple Message Queue (formerly MNS), Billing", "轻量消息队列（原 MNS）：计费说明")
+_FNF = ("CloudFlow, Billing overview", "云工作流 CloudFlow：计费概述")
+_OSS = ("OSS, API operation calling fees", "对象存储 OSS：请求费用")
 
 _IDLE = ("A provisioned instance is idle while it serves no call.", "预留实例未处理请求时视为闲置。")
 _TOGETHER = (
@@ -61,7 +61,7 @@ ITEMS: Final = (
         unit=("GB-seconds", "GB 秒"),
         help=("Configured memory while a call is served, rounded up to a millisecond.",
               "处理请求期间按配置计的内存使用量，不足一毫秒按一毫秒计。"),
-        source=f"{_FC}; the line Billed Duration of a call's log",
+        source=(f"{_FC[0]}; the line Billed Duration of a call's log", f"{_FC[1]}；调用日志中的 Billed Duration"),
         assumed=_TOGETHER,
     ),
     Item(
@@ -173,13 +173,13 @@ ITEMS: Final = (
         name="oss.bytes.in",
         unit=("bytes", "字节"),
         help=("Bytes written to buckets.", "写入存储空间的字节数。"),
-        source="OSS, Traffic fees",
+        source=("OSS, Traffic fees", "对象存储 OSS：流量费用"),
     ),
     Item(
         name="oss.bytes.out",
         unit=("bytes", "字节"),
         help=("Bytes read from buckets.", "从存储空间读出的字节数。"),
-        source="OSS, Traffic fees",
+        source=("OSS, Traffic fees", "对象存储 OSS：流量费用"),
     ),
     Item(
         name="net.bytes.out",
@@ -188,7 +188,7 @@ ITEMS: Final = (
             "Bytes of response bodies, by service; those of buckets are in oss.bytes.out.",
             "响应正文的字节数，按服务；存储空间的计入 oss.bytes.out。",
         ),
-        source="Cloud Data Transfer (CDT), Services and metering methods",
+        source=("Cloud Data Transfer (CDT), Services and metering methods", "云数据传输 CDT：服务及计量方式"),
         assumed=(
             "All clients are on the internet. Responses that are streamed without a length do not count, nor do the "
             "requests that functions send.",

@@ -148,6 +148,7 @@ STYLE = {
     "a mark of another language": r"(?<=[\u4e00-\u9fff])[,;:!?](?=\s|$|[\u4e00-\u9fff])",
     "brackets of another language": r"\([^()]*[\u4e00-\u9fff][^()]*\)|(?<=[\u4e00-\u9fff])\((?=\w)",
     "a list of another language": r"(?<=\w), (?=\w)",
+    "no space beside Latin": r"[\u4e00-\u9fff]\[?[A-Za-z]|[A-Za-z]\]?[\u4e00-\u9fff]",
     "the familiar form": "[你妳]",
 }
 """What a text in Chinese does not have."""
@@ -181,9 +182,10 @@ CATALOGUES = sorted((ROOT / "emulator").rglob("*.po"))
 def test_messages_keep_to_the_style_of_chinese(path):
     """The same for what the program says; the catalogue's first entry is about itself."""
     texts = re.findall(r'^msgstr "(.+)"$', path.read_text(encoding="utf-8"), re.M)
+    lines = [line for text in texts for line in text.replace("|", " ").split("\\n")]
 
     assert len(texts) > 20
-    assert [fault for text in texts for fault in faults(text.replace("|", " "))] == []
+    assert [fault for line in lines for fault in faults(line)] == []
 
 
 @pytest.mark.parametrize(
@@ -194,10 +196,28 @@ def test_messages_keep_to_the_style_of_chinese(path):
         ("这是 FC\n服务", "这是 FC\n服务"),
         ("- 一。\n- 二。\n1. 三", "- 一。\n- 二。\n1. 三"),
         ("如下：\n\n    甲。\n    乙", "如下：\n\n    甲。\n    乙"),
-        ("（见\n  [甲](a.md)\n）。", "（见\n  [甲](a.md)）。"),
+        ("（见\n  [甲](a.md)\n）。", "（见[甲](a.md)）。"),
         ("| 甲。 |\n| 乙。 |", "| 甲。 |\n| 乙。 |"),
+        ("停止它。\n`stop` 停止", "停止它。`stop` 停止"),
+        ("它使用\n`stop`", "它使用\n`stop`"),
+        ("另见\n[SDK](a.md)。", "另见\n[SDK](a.md)。"),
+        ("如下：\n```\na\n```\n", "如下：\n```\na\n```\n"),
+        ("另见 [测试](a.md)。", "另见[测试](a.md)。"),
     ],
-    ids=["mark", "characters", "letters", "lists", "block", "link", "table"],
+    ids=[
+        "mark",
+        "characters",
+        "letters",
+        "lists",
+        "block",
+        "link",
+        "table",
+        "code",
+        "code in a sentence",
+        "label",
+        "fence",
+        "title",
+    ],
 )
 def test_site_joins_the_lines_of_a_sentence(text, shown):
     """A browser shows the end of a line as a space, which Chinese does not have between its characters."""

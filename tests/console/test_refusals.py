@@ -80,7 +80,7 @@ def post():
         (
             "/design",
             {"name": "made", "Type": "FDL", "Definition": "version: v1\ntype: flow\nsteps:\n- {type: tsk, name: a}\n"},
-            "InvalidArgument: 参数错误：Definition：steps[0].type：未知的步骤类型；可用的有：task, pass,",
+            "InvalidArgument: 参数错误：Definition：steps[0].type：未知的步骤类型；可用的有：task、pass、",
         ),
         ("/flows/present/start", {"input": "[]"}, "InvalidArgument: 参数错误：Input 必须是 JSON 对象：不是 JSON 对象"),
         (
@@ -110,13 +110,32 @@ def test_refusal_of_a_service_is_in_chinese_behind_its_code(post, path, fields, 
     assert said.startswith(refusal)
 
 
-def test_mistakes_in_the_functions_folder_are_in_chinese_behind_their_place():
-    """A path may hold anything, a colon too."""
-    said = placed_sentence(
-        "/a: b/function.yml:2: the trigger 'web' is left out: name is required", partial(translated, "zh")
-    )
-
-    assert said == "/a: b/function.yml:2: 触发器“web”：未加载，原因：必须给出 name"
+@pytest.mark.parametrize(
+    ("mistake", "said"),
+    [
+        ("2: the trigger 'web' is left out: name is required", "2: 触发器“web”：未加载，原因：必须给出 name"),
+        (
+            "2: the trigger 'a b' is left out: methods[0] 'X' is invalid: it must be one of GET, PUT",
+            "2: 触发器“a b”：未加载，原因：methods[0]“X”无效：必须是以下之一：GET、PUT",
+        ),
+        (
+            "2: the trigger 'x' is left out: there is no type 'kafka'; the types are http, timer",
+            "2: 触发器“x”：未加载，原因：没有类型 'kafka'；可用的类型：http、timer",
+        ),
+        (
+            "2: the trigger 'x': the field 'que' is not known and ignored; did you mean queue?",
+            "2: 触发器“x”：未知的字段 'que'，已忽略；是否想输入 queue\uff1f",
+        ),
+        ("1: timeout 0 is out of range: it must be from 1 to 86400", "1: timeout 0 超出范围：必须在 1 到 86400 之间"),
+        ("1: memorySize must be a whole number", "1: memorySize 必须是整数"),
+        (" 127.0.0.1:9 cannot be reached: Connection refused", " 无法连接 127.0.0.1:9：连接被拒绝"),
+        (" it must hold fields with values", " 内容必须是带值的字段"),
+    ],
+    ids=["trigger", "choices", "types", "field", "range", "number", "push", "file"],
+)
+def test_mistakes_in_the_functions_folder_are_in_chinese_behind_their_place(mistake, said):
+    """A path may hold anything, a colon too; a list has the comma of Chinese."""
+    assert placed_sentence(f"/a: b/function.yml:{mistake}", partial(translated, "zh")) == f"/a: b/function.yml:{said}"
 
 
 SOURCE = "".join(
@@ -124,8 +143,11 @@ SOURCE = "".join(
     for path in (REPOSITORY / "emulator").rglob("*.py")
     if path.name != "refusals.py"
 )
-FOREIGN = re.compile("Expecting|Extra data|Unterminated|Invalid control|Invalid .escape|Illegal trailing|: line ")
-"""What Python's reader of JSON says."""
+FOREIGN = re.compile(
+    "Expecting|Extra data|Unterminated|Invalid control|Invalid .escape|Illegal trailing|: line "
+    "|^Connection refused$|^No route to host$|^Network is unreachable$"
+)
+"""What Python's reader of JSON and the system say."""
 
 
 def test_every_sentence_is_one_that_is_said():

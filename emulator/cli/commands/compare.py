@@ -10,7 +10,18 @@ from emulator.cli.client import CALL_TIMEOUT_S, Client, connected
 from emulator.cli.comparison.answers import Counterparts, Difference, differences
 from emulator.cli.comparison.calls import Key, call_of, outgoing
 from emulator.cli.comparison.recordings import Exchange, Message, NoRecording, read, write
-from emulator.cli.output import CommandFailed, WrongUsage, _, note, say, say_json, say_table, unreadable, wants_json
+from emulator.cli.output import (
+    CommandFailed,
+    WrongUsage,
+    _,
+    note,
+    reason_of,
+    say,
+    say_json,
+    say_table,
+    unreadable,
+    wants_json,
+)
 from emulator.config import Settings
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.frozen import frozen, replace
@@ -63,7 +74,7 @@ def _redact(exchanges: Iterable[Exchange], file: Path) -> int:
     try:
         file.write_text(write(redacted, "redacted by localyun compare --redact"), encoding="utf-8")
     except OSError as error:
-        raise CommandFailed(_("{file} cannot be written: {reason}", file=file, reason=error.strerror)) from error
+        raise CommandFailed(_("{file} cannot be written: {reason}", file=file, reason=reason_of(error))) from error
     note(_("{file}: {count} requests; accounts, keys, names and bodies are removed", file=file, count=len(redacted)))
     return SAME
 

@@ -19,6 +19,7 @@ from emulator.cli.output import (
     note,
     padded,
     progress,
+    reason_of,
     say,
     say_json,
     say_table,
@@ -202,7 +203,7 @@ def _build(commands: Sequence[ActionCommand], path: Path) -> None:
             # The file's own command, run because it was asked for; its output is not that of this command.
             done = subprocess.run(action.command, shell=True, cwd=folder, stdout=sys.stderr, check=False)  # noqa: S602
         except OSError as error:
-            raise CommandFailed(f"{path.name}:{action.mark.line}: {folder}: {error.strerror}") from error
+            raise CommandFailed(f"{path.name}:{action.mark.line}: {folder}: {reason_of(error)}") from error
         if done.returncode:
             text = _("{command} ended with exit code {code}", command=action.command, code=done.returncode)
             raise CommandFailed(f"{path.name}:{action.mark.line}: {text}")

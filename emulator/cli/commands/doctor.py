@@ -75,7 +75,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
         if remedies:
             say()
         for each in remedies:
-            say_words(f"{each.subject}: {each.found}")
+            say_words(_("{field}: {message}", field=each.subject, message=each.found))
             say(folded("    -> ", each.remedy))
     return FAILED if problems else DONE
 
@@ -105,7 +105,7 @@ def _functions(client: Client | None) -> Findings:
     for problem in status.get("problems", []):
         yield wrong("functions", spoken(problem), _("correct the file; it is read again when it is saved"))
     for reason in status.get("waiting", []):
-        yield remark("functions", reason, _("create it, or declare it in localyun.yaml"))
+        yield remark("functions", spoken(reason), _("create it, or declare it in localyun.yaml"))
 
 
 def _clocks(config: Config, client: Client | None) -> Findings:
@@ -275,11 +275,11 @@ def _by_variable(own: str, environ: Mapping[str, str], by_system: bool, state: P
 
 def _trust(trusting: Sequence[str], strangers: Sequence[str], state: Path) -> Finding:
     if not strangers:
-        return ok("certificates", _("trusted by: {programs}", programs="; ".join(trusting)))
-    by_others = "; ".join(strangers)
+        return ok("certificates", _("trusted by: {programs}", programs=_("; ").join(trusting)))
+    by_others = _("; ").join(strangers)
     return remark(
         "certificates",
-        _("trusted by: {programs}; not by: {strangers}", programs="; ".join(trusting), strangers=by_others)
+        _("trusted by: {programs}; not by: {strangers}", programs=_("; ").join(trusting), strangers=by_others)
         if trusting
         else _("programs of this shell do not trust the emulator's certificates: {strangers}", strangers=by_others),
         _("localyun exec makes its command trust them; configure other programs with {path}",

@@ -17,7 +17,7 @@ from emulator.cli import background
 from emulator.cli.background import handling
 from emulator.cli.client import Client, connect, until
 from emulator.cli.commands.server import end, variables
-from emulator.cli.output import CommandFailed, NoEmulator, WrongUsage, _, complain, enumerated, note
+from emulator.cli.output import CommandFailed, NoEmulator, WrongUsage, _, complain, enumerated, note, reason_of
 from emulator.config import Settings
 from emulator.kernel import system
 from emulator.redirect import hook_environment, node_hook
@@ -155,7 +155,7 @@ def _bundle(folder: Path) -> Path | None:
     try:
         write_bundle(authority, bundle, os.environ)
     except OSError as error:
-        raise CommandFailed(_("{file} cannot be written: {reason}", file=bundle, reason=error.strerror)) from error
+        raise CommandFailed(_("{file} cannot be written: {reason}", file=bundle, reason=reason_of(error))) from error
     return bundle.absolute()
 
 
@@ -163,7 +163,7 @@ class CannotRun(CommandFailed):
     """The program is missing or not executable; ``exit_code`` is what a shell would report."""
 
     def __init__(self, program: str, error: OSError) -> None:
-        super().__init__(f"{program}: {error.strerror}")
+        super().__init__(f"{program}: {reason_of(error)}")
         self.exit_code = 127 if isinstance(error, FileNotFoundError) else 126
 
 

@@ -19,6 +19,7 @@ from emulator.cli.output import (
     _,
     enumerated,
     note,
+    reason_of,
     say,
     say_json,
     say_table,
@@ -71,7 +72,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
         (folder / done.file).write_text(done.text, encoding="utf-8")
     except OSError as error:
         raise CommandFailed(
-            _("{file} cannot be written: {reason}", file=error.filename, reason=error.strerror)
+            _("{file} cannot be written: {reason}", file=error.filename, reason=reason_of(error))
         ) from error
     if done.resources:
         _read_back(client, done, content, folder)

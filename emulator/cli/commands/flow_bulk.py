@@ -19,6 +19,7 @@ from emulator.cli.output import (
     CommandFailed,
     WrongUsage,
     _,
+    enumerated,
     progress,
     say,
     say_json,
@@ -158,5 +159,6 @@ def _summary(arguments: Namespace, came: list[tuple[str, Outcome]]) -> int:
         for name, (status, text) in came:
             if status not in {"Succeeded", "Stopped"}:
                 say(f"{name}: {status} {short(text, 200)}")
-        say(", ".join(f"{status}: {number}" for status, number in sorted(counts.items())) or _("nothing to do"))
+        ends = (_("{field}: {message}", field=status, message=number) for status, number in sorted(counts.items()))
+        say(enumerated(ends) or _("nothing to do"))
     return DONE if not counts.keys() - {"Succeeded", "Stopped"} else FAILED

@@ -20,6 +20,7 @@ from emulator.cli.output import (
     say_json,
     say_json_line,
     short,
+    spoken,
     tell,
     wants_json,
 )
@@ -185,8 +186,11 @@ class _Session:
                 self._break(state, rest)
             else:
                 self._act(action, rest)
-        except (CallRefused, WrongUsage) as refusal:
-            say(str(refusal))
+        except CallRefused as refusal:
+            say(f"{refusal.code}: {spoken(refusal.said)}")
+            return False
+        except WrongUsage as mistake:
+            say(str(mistake))
             return False
         return action not in {"break", "change"}
 
@@ -221,7 +225,7 @@ def _show(stop: dict[str, Any]) -> None:
         what = f"{stop['error']} {stop['cause']}".strip()
     else:
         what = json.dumps(stop["data"], ensure_ascii=False)
-    say(f"{words[stop['when']]}{branch}: {short(what, 200)}")
+    say(_("{field}: {message}", field=f"{words[stop['when']]}{branch}", message=short(what, 200)))
 
 
 def _lines(prompt: str, *, quiet: bool) -> Iterator[str]:

@@ -17,6 +17,7 @@ from emulator.cli.output import (
     _,
     complain,
     enumerated,
+    reason_of,
     say,
     say_json,
     unreadable,
@@ -192,7 +193,7 @@ def covered_lines(flow: str, coverage: "Coverage") -> Iterator[str]:
 
     counts = [(kind, *coverage.counts(kind)) for kind in KINDS]
     shown = enumerated(f"{_(kind)} {taken}/{there}" for kind, taken, there in counts if there)
-    yield f"{flow}: {coverage.percentage:.1f} % ({shown})"
+    yield _("{flow}: {part} % ({shown})", flow=flow, part=f"{coverage.percentage:.1f}", shown=shown)
     for item in coverage.missing():
         yield _("    not taken: {kind}, {what}", kind=_(item.kind), what=item.said(_))
 
@@ -245,7 +246,7 @@ def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise CommandFailed(_("{file} cannot be written: {reason}", file=path, reason=error.strerror)) from error
+        raise CommandFailed(_("{file} cannot be written: {reason}", file=path, reason=reason_of(error))) from error
 
 
 def _update(suite: "Suite", ran: list[Ran], parameters: Mapping[str, str]) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 from emulator.cli.client import Client, connect
 from emulator.cli.commands.execution import latest, name_execution
 from emulator.cli.commands.flow_history import read_history
-from emulator.cli.output import CommandFailed, _, complain, say, tell
+from emulator.cli.output import CommandFailed, _, complain, reason_of, say, tell
 from emulator.cli.tree_view import Event, spoken
 from emulator.config import Settings
 from emulator.drawing.execution_tree import Execution
@@ -56,7 +56,7 @@ def write(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise CommandFailed(_("{file} cannot be written: {reason}", file=path, reason=error.strerror)) from error
+        raise CommandFailed(_("{file} cannot be written: {reason}", file=path, reason=reason_of(error))) from error
 
 
 def picture(definition: str, title: str, execution: Execution | None, form: str) -> str:
@@ -101,7 +101,7 @@ def record_file() -> Iterator[Path | None]:
     try:
         folder = TemporaryDirectory(prefix="localyun-", ignore_cleanup_errors=True)
     except OSError as error:
-        complain(_("no graph will be drawn: {reason}", reason=error.strerror))
+        complain(_("no graph will be drawn: {reason}", reason=reason_of(error)))
         yield None
         return
     with folder:
@@ -151,7 +151,9 @@ def _make_folder(folder: Path) -> None:
         for each in (*reversed(folder.parents), folder):
             each.mkdir(exist_ok=True, mode=0o700)
     except OSError as error:
-        raise CommandFailed(_("{folder} cannot be created: {reason}", folder=folder, reason=error.strerror)) from error
+        raise CommandFailed(
+            _("{folder} cannot be created: {reason}", folder=folder, reason=reason_of(error))
+        ) from error
 
 
 def with_mermaid(recorded: Recorded) -> Recorded:

@@ -9,7 +9,7 @@ from argparse import Namespace
 from importlib.util import find_spec
 from pathlib import Path
 
-from emulator.cli.output import DONE, CommandFailed, _, say, say_json, wants_json
+from emulator.cli.output import DONE, CommandFailed, _, reason_of, say, say_json, wants_json
 from emulator.config import Settings
 from emulator.kernel.names import PROJECT, fitted
 
@@ -44,7 +44,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(content, encoding="utf-8")
     except OSError as error:
-        raise CommandFailed(_("{file} cannot be written: {reason}", file=folder, reason=error.strerror)) from error
+        raise CommandFailed(_("{file} cannot be written: {reason}", file=folder, reason=reason_of(error))) from error
     tests = ["npm test"] if "package.json" in files else ["pytest"]
     if tests == ["pytest"] and find_spec("pytest") is None:
         tests.insert(0, "pip install 'localyun[testing]'")

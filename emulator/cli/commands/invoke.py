@@ -294,4 +294,5 @@ def _about(row: dict[str, Any]) -> str:
     if "cronExpression" in config:
         return str(config["cronExpression"])
     source = _queue_of(config) or short(str(row["sourceArn"] or config), 60)
-    return f"{source}: {spoken(row['waitsFor'])}" if row["waitsFor"] else source
+    waits = row["waitsFor"]
+    return _("{field}: {message}", field=source, message=spoken(waits)) if waits else source

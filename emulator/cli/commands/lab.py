@@ -20,6 +20,7 @@ from emulator.cli.output import (
     note,
     note_row,
     progress,
+    reason_of,
     say,
     say_json,
     say_table,
@@ -308,7 +309,7 @@ def export_checkpoint(arguments: Namespace, settings: Settings) -> int:
                 file.write(piece)
                 progress(_("{bytes} bytes", bytes=file.tell()))
     except OSError as error:
-        raise CommandFailed(_("{file} cannot be written: {reason}", file=path, reason=error.strerror)) from error
+        raise CommandFailed(_("{file} cannot be written: {reason}", file=path, reason=reason_of(error))) from error
     finally:
         if not arguments.name:
             client.admin("DELETE", _checkpoint(name))

@@ -18,7 +18,7 @@ from emulator.app import Emulator
 from emulator.cli import background, endpoint
 from emulator.cli.background import lines, os_reason, state_unusable
 from emulator.cli.main import collection_put_off
-from emulator.cli.output import _, complain, say, say_json_line, sentences, wants_json
+from emulator.cli.output import _, complain, reason_of, say, say_json_line, sentences, wants_json
 from emulator.cli.server_log import ServerLog, stream_for
 from emulator.config import Config, Settings
 from emulator.gateway.server import PortInUse
@@ -59,7 +59,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     try:
         stream = stream_for(config.log_file)
     except OSError as error:
-        complain(f"{config.log_file}: {error.strerror}")
+        complain(f"{config.log_file}: {reason_of(error)}")
         return 1
     log = ServerLog.open(config.log_format, config.log_level, stream)
     try:

@@ -23,7 +23,7 @@ from typing import Any
 from emulator import __version__
 from emulator.cli.commands.doctor import answering, examine
 from emulator.cli.commands.server import shown_settings
-from emulator.cli.output import DONE, CommandFailed, _, note, say, say_json, wants_json
+from emulator.cli.output import DONE, CommandFailed, _, note, reason_of, say, say_json, wants_json
 from emulator.config import FILE_NAME, OPTIONS, Config, Settings
 from emulator.kernel.clock import SystemClock
 from emulator.wire.dates import iso_seconds
@@ -81,9 +81,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     try:
         names = write(target, config, collect(config), documents)
     except OSError as error:
-        raise CommandFailed(
-            _("{path} cannot be written: {problem}", path=target, problem=error.strerror or error)
-        ) from error
+        raise CommandFailed(_("{path} cannot be written: {problem}", path=target, problem=reason_of(error))) from error
     if wants_json(arguments):
         say_json({"file": str(target.absolute()), "content": names})
     else:

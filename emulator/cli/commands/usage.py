@@ -113,7 +113,7 @@ def _show_costs(amounts: Mapping[str, float], lines: Sequence[Line], prices: Pri
     say(_("An estimate, as if this were the usage of one month and nothing else used the free quota. Assumptions:"))
     language = is_chinese()
     for item in dict.fromkeys(item for each in lines for item in each.assumed):
-        say(f"  {item}: {BY_NAME[item].assumed[language]}")
+        say("  " + _("{field}: {message}", field=item, message=BY_NAME[item].assumed[language]))
     left = unpriced(amounts, prices)
     if left:
         say(_("No price for: {items}", items=", ".join(left)))

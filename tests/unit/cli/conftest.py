@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from emulator.cli import output
 from tests import commands
 
 ROOT = Path(__file__).parents[3]
@@ -76,3 +77,14 @@ def program(tmp_path):
     program = Program(tmp_path)
     yield program
     program.close()
+
+
+@pytest.fixture
+def chinese(monkeypatch):
+    """Texts in Chinese, whatever the streams of the tests can show."""
+    monkeypatch.setenv("LANGUAGE", "zh_CN")
+    monkeypatch.setattr(output, "_can_be_shown", lambda: True)
+    output.catalogue.cache_clear()
+    yield
+    monkeypatch.undo()
+    output.catalogue.cache_clear()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.cli.background import clock_told, flags
+from emulator.cli.background import clock_told, flags, lines
 from emulator.cli.main import build
 from emulator.config import FLAGS, OPTIONS, flag_of, load
 from emulator.wire.schema.kinds import Flag, OneOf
@@ -71,3 +71,19 @@ def test_a_moved_clock_is_told(monkeypatch, offset_ms, frozen, text):
     monkeypatch.setattr("emulator.cli.background.command", lambda: "localyun")
 
     assert clock_told({"now": "2027-01-01T00:00:00.000Z", "offset_ms": offset_ms, "frozen": frozen}) == text
+
+
+@pytest.mark.usefixtures("chinese")
+def test_what_a_start_finds_is_in_the_users_language(tmp_path):
+    """Mistakes in the functions folder and triggers that wait, as later commands say them."""
+    status = {"http": "h", "https": "s", "account": "1", "region": "r", "version": "1", "pid": 7, "functions": []}
+    status |= {
+        "clock": {"now": "", "offset_ms": 0, "frozen": False},
+        "waiting": ["trigger q of hello: the queue 'orders' does not exist"],
+        "problems": ["/f.yml:1: timeout must be a whole number"],
+    }
+
+    shown = "\n".join(lines(settings_of([], tmp_path).config, status))
+
+    assert "函数 hello 的触发器 q：队列 'orders' 不存在" in shown
+    assert "/f.yml:1: timeout 必须是整数" in shown

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from emulator.cli.output import complain, note, say, say_beside, say_pairs, say_table, short, unreadable
+from emulator.cli.output import complain, note, reason_of, say, say_beside, say_pairs, say_table, short, unreadable
 
 
 def on_a_terminal(monkeypatch, columns):
@@ -140,3 +140,19 @@ def test_file_that_cannot_be_read_is_reported_with_the_reason_alone(tmp_path):
 
     assert reports[0] == "missing.yml cannot be read: No such file or directory"
     assert reports[1].startswith("binary.yml cannot be read: 'utf-8' codec can't decode byte 0xff")
+
+
+@pytest.mark.usefixtures("chinese")
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (FileNotFoundError(2, "No such file or directory"), "没有这个文件或目录"),
+        (OSError(5, "Input/output error"), "Input/output error"),
+        (ValueError("no number"), "no number"),
+        (OSError(), ""),
+    ],
+    ids=["usual", "rare", "no system's", "none"],
+)
+def test_reason_of_the_system_is_in_the_users_language(error, said):
+    """One that no catalogue has stays as it is."""
+    assert reason_of(error) == said

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from emulator.cli import output
 from emulator.cli.commands.deploy import listed
 from emulator.cli.commands.export import _say_differences
 from emulator.deploy.export.comparison import OTHER, THERE, THIS, Difference
@@ -21,17 +20,6 @@ resources:
     component: fc3
     props: {{region: cn-hangzhou, functionName: worker, handler: index.handler, code: ., {more}}}
 """
-
-
-@pytest.fixture
-def chinese(monkeypatch):
-    """Texts in Chinese, whatever the streams of the tests can show."""
-    monkeypatch.setenv("LANGUAGE", "zh_CN")
-    monkeypatch.setattr(output, "_can_be_shown", lambda: True)
-    output.catalogue.cache_clear()
-    yield
-    monkeypatch.undo()
-    output.catalogue.cache_clear()
 
 
 def findings_of(text, folder, environ=None):
@@ -103,3 +91,11 @@ def test_the_sides_of_a_difference_are_named_in_chinese(chinese, capsys):
         ["jobs", "Comment", "there", "other"],
         ["jobs", "code:", "index.py", "此版本", "另一版本"],
     ]
+
+
+@pytest.mark.usefixtures("chinese")
+def test_why_a_file_is_no_yaml_is_told_in_chinese(tmp_path):
+    """The parser's reason too."""
+    (found,) = findings_of("a: [", tmp_path)
+
+    assert listed(Path("s.yaml"), [found]).startswith("s.yaml:1: 不是有效的 YAML\uff1a此处应有内容")

@@ -69,7 +69,7 @@ OWN_WORDS = {
     "skip --calls hello --limit 1s": "已到上限 1 秒\uff1b下一个事件\uff08greeting/run-1\uff1a等待结束\uff09在此之后"
     "\uff1b请用更大的上限\uff08limit=、--limit\uff09\uff0c例如 3h",
     "flow create broken broken.yml": "InvalidArgument: Definition\uff1asteps[0].type\uff1a未知的步骤类型\uff1b"
-    "可用的有\uff1atask, pass, wait, choice, parallel, foreach, succeed, fail\uff08第 4 行\uff0c第 12 列\uff09",
+    "可用的有\uff1atask、pass、wait、choice、parallel、foreach、succeed、fail\uff08第 4 行\uff0c第 12 列\uff09",
 }
 
 

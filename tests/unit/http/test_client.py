@@ -204,7 +204,7 @@ async def test_a_refused_connection_is_an_error():
     async with Script([OK]) as server:
         url = server.url
     async with a_client() as client:
-        with pytest.raises(ConnectFailed):
+        with pytest.raises(ConnectFailed, match=r"cannot be reached: Connection refused$"):
             await client.request("GET", url, timeout_s=5)
         with pytest.raises(ConnectFailed, match="https"):
             await client.request("GET", "https://localhost/", timeout_s=5)

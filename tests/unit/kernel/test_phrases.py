@@ -11,6 +11,8 @@ WORDS = {
     "it": "es",
     "{others} or {last}": "{others} oder {last}",
     "no": "",
+    "only {names}": "nur {names}",
+    ", ": " und ",
 }
 
 
@@ -35,6 +37,12 @@ def test_phrase_is_said_with_its_fields_in_another_language():
     assert said(phrase, look_up) == "1 oder 2 ist es"
     assert said("it", look_up) == "es"
     assert said("", lambda text: "the head of a catalogue") == ""
+
+
+def test_list_of_names_has_the_comma_of_the_other_language():
+    """A value that is no list keeps its own."""
+    assert said(Phrase("only {names}", names="a, b"), look_up) == "nur a und b"
+    assert said(Phrase("{what} is {number}", what="a, b", number=1), look_up) == "1 ist a, b"
 
 
 def test_text_without_fields_keeps_its_braces():

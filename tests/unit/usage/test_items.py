@@ -144,7 +144,7 @@ def test_a_deployment_is_its_queues_topics_functions_flows_and_buckets():
 
 def test_every_item_has_its_source_and_both_languages():
     """What is a guess is marked in both."""
-    assert [item.name for item in ITEMS if not (item.source and all(item.help))] == []
+    assert [item.name for item in ITEMS if not all((*item.source, *item.help))] == []
     assert [item.name for item in ITEMS if bool(item.assumed[0]) != bool(item.assumed[1])] == []
 
 

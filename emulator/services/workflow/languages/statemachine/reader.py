@@ -318,7 +318,7 @@ KINDS: Final = {
     "Wait": _state_type(
         WaitState,
         *dynamic(Field("Seconds", "seconds", Duration(1, WAIT_S),
-                        help=("duration; at most 20 seconds in express flows", "等待时长；快速流程中最多 20 秒"))),
+                        help=("duration; at most 20 seconds in express flows", "等待时长；快速模式中最多 20 秒"))),
         *_ONWARD, *_CONSTRUCTED,
         finish=_going_on,
         either=(Either(("Seconds", "Seconds.$")),),
