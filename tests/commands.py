@@ -3,7 +3,9 @@
 Each is a process of its own, as from a shell: it gets arguments, environment, working directory and standard streams,
 runs `emulator.cli.main.main` and ends as Python ends, but for the freeing of memory. What decides how Python itself
 starts (its own variables, the locale) is not obeyed; where that matters, or where the system cannot do this, the
-program is started the ordinary way.
+program is started the ordinary way. A state without an authority gets certificates that are made once, and what such a
+process starts in the background (``start -d``) is forked from it in turn. An emulator that begins without functions
+prepares nothing for their first call, which most are not sent; each that is started the ordinary way does.
 
 `popen_code` does the same for programs of tests, whose libraries take longer to load than what they are for.
 """
@@ -64,7 +66,6 @@ class Forking:
     def Popen(self, command, **given):
         """Start *command*, which a process of its own runs where it is not the program."""
         if command[: len(self.OWN)] == self.OWN and _can_fork(given["env"]):
-            ready_certificates.give(Path(command[command.index("--state") + 1]))
             return popen(command[len(self.OWN) :], **given)
         return subprocess.Popen(command, **given)
 
@@ -115,6 +116,8 @@ class Parent:
         with theirs:
             command = [sys.executable, "-m", "tests.commands", str(theirs.fileno()), *modules]
             environment = os.environ | {"PYTHONPATH": str(ROOT)}
+            if not modules:
+                environment[ready_certificates.VARIABLE] = str(ready_certificates.made())
             self._process = subprocess.Popen(
                 command, cwd=ROOT, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -256,8 +259,49 @@ def _load(modules):
                 importlib.import_module(module.name)
     for name in modules or ("emulator.app", "emulator.composition", "emulator.cli.main"):
         importlib.import_module(name)
+    if not modules:
+        from emulator import app
+        from emulator.services.fc.runtime.launcher import Launchers
+
+        app.CertificateAuthority = ready_certificates.authority(app.CertificateAuthority)
+        Launchers.warm_up = _for_functions(Launchers.warm_up)
+        subprocess.Popen = Background
     gc.collect()
     gc.freeze()
+
+
+def _for_functions(warm_up):
+    """Return *warm_up* of launchers for emulators that begin with functions."""
+
+    def prepare(launchers):
+        if "--functions" in sys.argv or "LOCALYUN_FUNCTIONS" in os.environ or Path("functions").is_dir():
+            warm_up(launchers)
+
+    return prepare
+
+
+class Background(subprocess.Popen):
+    """What a forked command starts: an emulator is forked from it, as long as that is all that it does."""
+
+    STARTED = own_command("start")
+
+    def __init__(self, command, **given):
+        """Start *command*, which a process of its own runs where it is no emulator."""
+        if command[: len(self.STARTED)] != self.STARTED or "env" in given or threading.active_count() > 1:
+            super().__init__(command, **given)
+            return
+        pid = os.fork()
+        if pid == 0:
+            streams = [os.open(os.devnull, os.O_RDONLY), given["stdout"].fileno(), given["stderr"].fileno()]
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, signal.SIG_DFL)
+            words = command[len(self.STARTED) - 1 :]
+            place = {"cwd": str(Path.cwd()), "env": dict(os.environ), "apart": given["start_new_session"]}
+            sys.argv[1:] = _become({"words": words, **place}, streams)
+            _run(_command)
+        self.pid, self.args, self.returncode = pid, command, None
+        self.stdin = self.stdout = self.stderr = None
+        self._child_created, self._waitpid_lock = True, threading.Lock()
 
 
 def _become(request, streams):
@@ -293,25 +337,32 @@ def _end(code):
     sys.exit(code)
 
 
-def _run_code():
+def _code():
     """Run the first argument as ``python -c`` does."""
     code, sys.argv[0] = sys.argv.pop(1), "-c"
     exec(compile(code, "<string>", "exec"), {"__name__": "__main__"})
 
 
-if __name__ == "__main__":
-    number, *loaded = sys.argv[1:]
-    sys.argv[1:] = serve(int(number), loaded)
-    try:
-        if loaded:
-            code = _run_code()
-        else:
-            from emulator.cli.main import main
+def _command():
+    """Run the command."""
+    from emulator.cli.main import main
 
-            code = main()
+    return main()
+
+
+def _run(program):
+    """Run *program* to its end, which is that of this process."""
+    try:
+        code = program()
     except SystemExit as ended:
         code = ended.code
     except Exception:
         traceback.print_exc()
         code = 1
     _end(code)
+
+
+if __name__ == "__main__":
+    number, *loaded = sys.argv[1:]
+    sys.argv[1:] = serve(int(number), loaded)
+    _run(_code if loaded else _command)

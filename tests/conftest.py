@@ -109,13 +109,13 @@ class RunningEmulator:
         environment |= self.environment
         endpoint_file = self.state / "endpoint.json"
         endpoint_file.unlink(missing_ok=True)
-        if self.process is None and self.before_exec is None:  # which may make it another user's process
-            ready_certificates.give(self.state)
         self.log = (self.folder / "server.log").open("ab")
         streams = {"stdin": subprocess.DEVNULL, "stdout": self.log, "stderr": self.log}
         if self.before_exec is None and "LOCALYUN_CONFORMANCE" not in os.environ:
             self.process = commands.popen(words, cwd=self.folder, env=environment, **streams)
         else:
+            if self.process is None and self.before_exec is None:  # which may make it another user's process
+                ready_certificates.give(self.state)
             module = "tests.conformance.served" if "LOCALYUN_CONFORMANCE" in os.environ else "emulator"
             self.process = subprocess.Popen(
                 [sys.executable, "-m", module, *words], cwd=self.folder, env=environment, preexec_fn=self.before_exec,

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.once import once
 from tests.own_pytest import run_pytest
 
 ROOT = Path(__file__).parents[2]
@@ -16,8 +17,11 @@ TESTS = re.findall(r"(xfail\(.*\)\n(?:@.*\n)*)?(?:@pytest.mark.localyun_explore.
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory):
-    """The recipes' own pytest, run once on all of them."""
-    folder = tmp_path_factory.mktemp("recipes")
+    """What the recipes' own pytest prints, run once on all of them."""
+    return once(tmp_path_factory, "exploring", lambda: run_recipes(tmp_path_factory.mktemp("recipes")))
+
+
+def run_recipes(folder):
     for number, block in enumerate(BLOCK.findall(PAGE)):
         (folder / f"test_recipe{number}.py").write_text(block, encoding="utf-8")
     done = run_pytest(folder, "-v", "-n", "0")

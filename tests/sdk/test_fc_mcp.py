@@ -264,7 +264,7 @@ def test_clients_under_load_keep_apart_when_a_server_is_killed(site, server, cli
     """Two clients in two instances, word after word; `kill -9` of one server leaves the other's words as they are."""
     check_available(server)
     check_available(client)
-    name, count = served(site, server, "streamable"), 200
+    name, count = served(site, server, "streamable"), 60
     ask = site.web(name)
     url, host = f"{site.localyun.endpoint}/mcp", f"{name}.fc.localhost"
     one, other = (Client(client, url, host, "streamable", *(f"{each}{number}" for number in range(count)))

@@ -1,5 +1,6 @@
 """The grammar: every command names a function that exists, and wrong usage is told apart."""
 
+import functools
 import re
 import textwrap
 from importlib import import_module
@@ -25,9 +26,18 @@ def inner(parser):
     return parser.commands
 
 
+@functools.cache
+def built():
+    """Return the whole grammar, for the width that the terminal has outside of the tests that change it."""
+    return build()
+
+
+COMMANDS = dict(commands(built()))
+
+
 def test_every_command_is_there():
     """The names people guess."""
-    names = {name for name, _ in commands(build())}
+    names = set(COMMANDS)
 
     assert names == {
         *("init", "start", "stop", "status", "list", "reset", "env", "config", "completion", "version"),
@@ -81,27 +91,23 @@ def test_every_command_is_there():
     }
 
 
-@pytest.mark.parametrize(
-    ("name", "parser"), list(commands(build())), ids=lambda value: value if isinstance(value, str) else ""
-)
-def test_command_names_a_function_that_exists(name, parser):
+@pytest.mark.parametrize("name", COMMANDS)
+def test_command_names_a_function_that_exists(name):
     """Commands are imported on demand; none of the names is stale."""
-    module, _, function = parser.get_default("run").partition(":")
+    module, _, function = COMMANDS[name].get_default("run").partition(":")
 
     assert callable(getattr(import_module(f"emulator.cli.commands.{module}"), function)), name
 
 
-@pytest.mark.parametrize(
-    ("name", "parser"), list(commands(build())), ids=lambda value: value if isinstance(value, str) else ""
-)
-def test_every_command_explains_itself(name, parser):
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself(name):
     """--help works for each command (argparse formats lazily and can fail there)."""
-    assert parser.format_help().startswith(f"usage: localyun {name}")
+    assert COMMANDS[name].format_help().startswith(f"usage: localyun {name}")
 
 
 def test_start_takes_every_option_that_has_a_flag():
     """The table of options is the grammar of start."""
-    start = dict(commands(build()))["start"]
+    start = COMMANDS["start"]
 
     assert {flag_of(option) for option in OPTIONS if option.is_in(FLAGS)} <= set(start.options)
     assert not {flag_of(option) for option in OPTIONS if not option.is_in(FLAGS)} & set(start.options)
@@ -133,10 +139,10 @@ def test_setting_that_cannot_be_used_is_wrong_usage(capsys, monkeypatch, tmp_pat
     assert capsys.readouterr().err.startswith("localyun: LOCALYUN_PORT: port must be a whole number")
 
 
-@pytest.mark.parametrize("command", [command for command, _ in commands(build())])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_grammar_of_one_command_is_that_of_the_whole(command):
     """The part that is built for a command explains it like the whole does, its parents included."""
-    whole, part = build(), build(command.split())
+    whole, part = built(), build(command.split())
 
     for word in command.split():
         assert part.format_usage() == whole.format_usage()

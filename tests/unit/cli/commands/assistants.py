@@ -1,6 +1,14 @@
 """The server for assistants as a client of the SDK meets it: started in a project, called, answered."""
 
+import contextlib
+import os
+import subprocess
 import sys
+
+import anyio
+import pytest
+
+from tests import commands
 
 FLOW = """ROSTemplateFormatVersion: '2015-09-01'
 Resources:
@@ -22,13 +30,64 @@ Resources:
 """
 
 
-def over_stdio(project):
-    """Return the server of a project as what the SDK's client takes."""
-    from mcp.client.stdio import StdioServerParameters, stdio_client  # an extra
+SERVER = "import sys; from emulator.cli.main import main; sys.exit(main())"
+LOADED = ("emulator.cli.main", "emulator.cli.commands.mcp", "emulator.cli.assistant.server")
+"""What every server loads, which takes it longer than most of what it is asked."""
+
+
+class Pipe:
+    """An end of a pipe to a server, as the SDK's client reads from it or writes to it."""
+
+    def __init__(self, file):
+        self._file = file
+
+    async def send(self, data):
+        self._file.buffer.write(data)
+        self._file.flush()
+
+    async def receive(self):
+        if self._file.closed:
+            raise anyio.ClosedResourceError
+        await anyio.wait_readable(self._file)
+        if data := os.read(self._file.fileno(), 65536):
+            return data
+        raise anyio.EndOfStream
+
+    async def aclose(self):
+        if not self._file.closed:
+            anyio.notify_closing(self._file)
+            self._file.close()
+
+
+class Server:
+    """A server forked from a process that has loaded it, in the place of one that the SDK's client starts."""
+
+    def __init__(self, folder, env):
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self._child = commands.popen_code(SERVER, ["mcp"], loaded=LOADED, cwd=folder, env=env, **pipes)
+        self.pid = self._child.pid
+        self.stdin, self.stdout = Pipe(self._child.stdin), Pipe(self._child.stdout)
+
+    @property
+    def returncode(self):
+        return self._child.poll()
+
+
+@contextlib.asynccontextmanager
+async def over_stdio(project, *, forked=True):
+    """Yield the server of a project as what the SDK's client takes, which starts it itself unless it is *forked*."""
+    from mcp.client import stdio  # an extra
+
+    async def fork(command, args, env, errlog, cwd):
+        return Server(cwd, env)
 
     folder, env = project
-    command = StdioServerParameters(command=sys.executable, args=["-m", "emulator", "mcp"], cwd=folder, env=env)
-    return stdio_client(command)
+    command = stdio.StdioServerParameters(command=sys.executable, args=["-m", "emulator", "mcp"], cwd=folder, env=env)
+    with pytest.MonkeyPatch.context() as patching:
+        if forked:
+            patching.setattr(stdio, "_create_platform_compatible_process", fork)
+        async with stdio.stdio_client(command) as streams:
+            yield streams
 
 
 async def said(client, tool, **arguments):
