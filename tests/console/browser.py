@@ -27,7 +27,13 @@ MISSING = [
 _SWITCHES = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"),
     *("--hide-scrollbars", "--disable-background-networking", "--no-proxy-server"),
+    *("--renderer-process-limit=1", "--disable-features=BackForwardCache,SpareRendererForSitePerProcess"),
 )
+"""The last line: a page is shown by the process that has shown the one before it, as far as their sites allow.
+
+A process of its own for every page, one in reserve, and those of pages that one could go back to take half as much
+processor time again.
+"""
 
 
 @contextmanager

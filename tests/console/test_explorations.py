@@ -4,7 +4,7 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select
 
-from tests.console.walking import eventually, opened, press, speak, text, texts
+from tests.console.walking import eventually, opened, opened_alone, press, speak, text, texts
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,7 @@ def test_outcomes_are_listed_with_their_shortest_schedules(console, localyun):
 
 def test_two_outcomes_stand_side_by_side_from_the_first_difference(console, localyun):
     """What one input has more is marked in the first event, which can be seen, and each has its graph."""
-    opened(console, localyun, "/explorations/1")
+    opened_alone(console, localyun, "/explorations/1")
     press(console, "a[href$='other=1']")
 
     assert eventually(console, lambda: "ExecutionStarted" in in_view(console))
@@ -62,7 +62,7 @@ def test_without_a_history_the_effects_are_compared(console, localyun):
 @pytest.mark.parametrize("page", ["/explorations/77", "/explorations/1/compare?one=0&other=3"])
 def test_what_is_not_there_is_said(console, localyun, page):
     """An exploration that is forgotten, an outcome that was not found."""
-    opened(console, localyun, page)
+    opened_alone(console, localyun, page)
 
     assert console.find_elements(By.CSS_SELECTOR, "main section.card") == []
     assert any("404" in entry["message"] for entry in console.get_log("browser"))

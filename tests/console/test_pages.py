@@ -1,4 +1,4 @@
-"""Every page and action in Chromium, in both languages, wide and narrow."""
+"""Actions on pages in Chromium, and what pages make of text that is not theirs."""
 
 import base64
 
@@ -8,24 +8,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from emulator.testing.api import Api
-from tests.console import scene
-from tests.console.walking import eventually, opened, press, speak, text
+from tests.console.walking import eventually, opened, opened_alone, press, speak, text
 from tests.sdk.test_fc_sessions import zipped
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("page", scene.PAGES.values(), ids=scene.PAGES)
-def test_page_opens_in_both_languages_without_complaints(console, localyun, page, language):
-    """A page has one heading, a title, the chosen language, and makes the browser log nothing."""
-    speak(console, localyun, language)
-
-    opened(console, localyun, page)
-
-    assert len(console.find_elements(By.TAG_NAME, "h1")) == 1
-    assert console.get_log("browser") == []
-    words = console.find_element(By.TAG_NAME, "nav").text
-    assert ("消息" in words) == (language == "zh")
-    assert "Content-Type: text/plain" not in text(console)  # the header of a catalogue is what it has for no text
 
 
 def test_message_is_sent_received_given_back_and_deleted(console, localyun):
@@ -203,7 +187,7 @@ def test_a_request_that_its_client_gave_up_is_listed(console, localyun):
         impatient.mns("GET", "/queues/empty/messages?waitseconds=30")
     impatient.close()
 
-    opened(console, localyun, "/requests")
+    opened_alone(console, localyun, "/requests")
 
     assert eventually(console, lambda: "499" in text(console))
     assert "ReceiveMessage" in text(console)
@@ -231,7 +215,7 @@ def test_a_request_that_its_client_gave_up_is_listed(console, localyun):
 @pytest.mark.usefixtures("hostile")
 def test_markup_of_users_stays_text(console, localyun, page):
     """Nothing of a user's text becomes an element, a script or a template."""
-    opened(console, localyun, page)
+    opened_alone(console, localyun, page)
 
     if page == "/functions/loud":
         assert eventually(console, lambda: len(console.find_element(By.CSS_SELECTOR, "pre.log").text) > 10_000)

@@ -10,11 +10,16 @@ ROOT = "/_localyun/console"
 
 
 def opened(console, localyun, page):
+    """Open a page and return its main part."""
+    console.get(f"{localyun.endpoint}{ROOT}{page.format_map(localyun.scene) if '{' in page else page}")
+    return console.find_element(By.TAG_NAME, "main")
+
+
+def opened_alone(console, localyun, page):
     """Open a page and forget what the browser has complained about so far, as of a request broken off by leaving."""
     console.get("about:blank")
     console.get_log("browser")
-    console.get(f"{localyun.endpoint}{ROOT}{page.format_map(localyun.scene) if '{' in page else page}")
-    return console.find_element(By.TAG_NAME, "main")
+    return opened(console, localyun, page)
 
 
 def eventually(console, condition, seconds=DEADLINE_S):
@@ -44,7 +49,7 @@ def texts(console, selector):
 
 def text(console):
     """The words of the page, which may be replaced between two questions."""
-    (words,) = eventually(console, lambda: [console.find_element(By.TAG_NAME, "main").text])
+    (words,) = eventually(console, lambda: texts(console, "main"))
     return words
 
 
