@@ -200,7 +200,8 @@ def messages():
 FOREIGN = {
     *("Connection refused", "certificate verify failed", "unable to get local issuer certificate"),
     *("Name or service not known", "getaddrinfo ENOTFOUND", "Incorrect padding", "UnknownHostException"),
-    *("No module named emulator.__main__", "SecurityError", "blocked by CORS policy"),
+    *("No module named emulator.__main__", "SecurityError", "blocked by CORS policy", "externally-managed-environment"),
+    *("takes 1 positional argument but 2 were given", "byte indices must be integers"),
 }
 """Messages of clients and systems."""
 
