@@ -20,6 +20,7 @@ What is printed is in the user's language (LANGUAGE, LC_ALL, LC_MESSAGES, LANG) 
 import argparse
 import gettext
 import json
+import logging
 import os
 import shutil
 import subprocess
@@ -54,6 +55,7 @@ class CoreClient:
     def __init__(self, key_id, secret, region, endpoint):
         from aliyunsdkcore.client import AcsClient
 
+        logging.getLogger("aliyunsdkcore").addHandler(logging.NullHandler())  # errors are raised, and need no line each
         self._client = AcsClient(key_id, secret, region)
         self._scheme, _, self._host = endpoint.partition("://")
 

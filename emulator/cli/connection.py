@@ -17,16 +17,7 @@ import httptools
 
 from emulator.cli import endpoint
 from emulator.cli.endpoint import Endpoint
-from emulator.cli.output import (
-    CallRefused,
-    CommandFailed,
-    NoEmulator,
-    OtherEmulator,
-    WrongUsage,
-    _,
-    reason_of,
-    sentences,
-)
+from emulator.cli.output import CallRefused, CommandFailed, NoEmulator, OtherEmulator, WrongUsage, _, reason_of
 from emulator.config import DEFAULT_PORT
 from emulator.kernel.identity import REGION_SUFFIX
 from emulator.keyfile import InstallationKeys
@@ -235,7 +226,8 @@ class Connection:
         if self._found_keys is None:
             self.compare()  # says whose emulator answers, if one does
             text = _(
-                "there are no keys in {state}; run localyun start -d first, or name another folder with --state DIR"
+                "no emulator has been started for {state}; run localyun start -d first, or name another folder with "
+                "--state DIR"
             )
             raise CommandFailed(text.format(state=self._state))
         return self._found_keys
@@ -247,7 +239,7 @@ class Connection:
         """
         content = self.ping(timeout_s)
         if not self._is_ours(content):
-            raise OtherEmulator(self._whose(content))
+            raise self._other(content)
         return content
 
     def compare(self) -> None:
@@ -287,8 +279,8 @@ class Connection:
             return same_account
         return installation == keys.installation or (self._given_over is not None and same_account)
 
-    def _whose(self, health: Mapping[str, Any]) -> str:
-        """Return whose emulator answers, and what to do about it."""
+    def _other(self, health: Mapping[str, Any]) -> OtherEmulator:
+        """Return the error that says whose emulator answers, and what to do about it."""
         owner = next((each for each in endpoint.running() if each.installation == health.get("installation")), None)
         fields = {"address": self.endpoint.http, "account": health.get("account"), "state": self._state}
         if owner is None:
@@ -300,22 +292,28 @@ class Connection:
             other = _(", or use that emulator with --state {owner}.", owner=shlex.quote(str(owner.state)))
         if self.endpoint.source == endpoint.VARIABLE:
             advice = _("In this shell, {variable} selects it: open a new terminal, or unset {variable}.")
-            return sentences(text.format(**fields), advice.format(variable=endpoint.VARIABLE))
-        return sentences(text.format(**fields), _("Start one for this folder with localyun start --port auto") + other)
+            advice = advice.format(variable=endpoint.VARIABLE)
+        else:
+            advice = _("Start one for this folder with localyun start --port auto") + other
+        return OtherEmulator(text.format(**fields), advice, str(owner.state) if owner else "")
 
     def explained(self, refusal: CallRefused) -> CommandFailed:
-        """Return *refusal*, or what is behind it when the emulator does not accept this client's keys."""
-        if refusal.status not in {401, 403} and not refusal.code.startswith(("InvalidAccessKey", "Signature")):
+        """Return *refusal*, or what is behind it: an emulator that does not accept these keys, or another program.
+
+        A refusal without a code is not an emulator's.
+        """
+        of_keys = refusal.status in {401, 403} or refusal.code.startswith(("InvalidAccessKey", "Signature"))
+        if refusal.code and not of_keys:
             return refusal
         try:
             health = self.ping(timeout_s=5.0)
-        except NoEmulator:
-            return refusal
+        except NoEmulator as stranger:
+            return refusal if refusal.code else stranger
         if not self._is_ours(health):
-            return OtherEmulator(self._whose(health))
+            return self._other(health)
         if not self.keys.admin_token and refusal.code == "Forbidden":
             return CommandFailed(_("this command needs the admin token in the emulator's state folder: --state DIR"))
-        if refusal.code == "Forbidden" or not refusal.code.startswith(("InvalidAccessKey", "Signature")):
+        if not refusal.code.startswith(("InvalidAccessKey", "Signature")):
             return refusal
         owner = next((each.state for each in endpoint.running() if each.http == self.endpoint.http), "-")
         if refusal.code.startswith("Signature"):

@@ -116,6 +116,8 @@ def _instead_of(option: str, command: Parser) -> str:
 
     if any(each.is_in(FLAGS) and flag_of(each) == option for each in OPTIONS):
         return _("; that option belongs to start; other commands find the emulator through --state")
+    if not option and "--event" in command.options:
+        return _("; write the event after --event, in quotes")
     return nearest(option, command.options) if option else ""
 
 

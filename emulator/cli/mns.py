@@ -56,7 +56,10 @@ class Mns:
         body = b"" if content is None else render(content, NAMESPACE)
         fields = {"Content-Type": "text/xml", "x-mns-version": VERSION, **(headers or {})}
         reply = self._client.messages(method, target, body, fields)
-        root = _root(reply)
+        try:
+            root = _root(reply)
+        except CallRefused as refusal:
+            raise self._client.explained(refusal) from None
         if reply.status >= 300:
             message = _text(root, "Message") or _("no reason was given")
             raise self._client.explained(CallRefused(reply.status, _text(root, "Code"), message))

@@ -39,7 +39,12 @@ class NoEmulator(CommandFailed):
 
 
 class OtherEmulator(CommandFailed):
-    """What answers is the emulator of another folder."""
+    """What answers is the emulator of another folder: ``whose`` says which, ``owner`` is it if known."""
+
+    def __init__(self, whose: str, advice: str, owner: str = "") -> None:
+        super().__init__(sentences(whose, advice))
+        self.whose = whose
+        self.owner = owner
 
 
 class WrongUsage(CommandFailed):

@@ -8,6 +8,7 @@ the components ``fc`` and ``fc3``.
 
 import hmac
 import json
+import re
 from collections.abc import Mapping
 from hashlib import sha1
 from typing import Any, assert_never
@@ -127,6 +128,13 @@ def log_of_auto(asked: object, account: str, region: str) -> dict[str, Any] | No
     pairs = (setting.split("=")[:2] for setting in settings if setting.count("="))
     chosen = {key.strip(): _scalar(text.strip()) for key, text in pairs if key and text}
     return {**_METRICS, "project": f"serverless-{region}-{number}"[:_LONGEST_PROJECT], **chosen}
+
+
+def is_log_of_auto(log: object, region: str) -> bool:
+    """Whether a logConfig is what ``auto`` becomes in *region*, whatever the account that names the project."""
+    if not isinstance(log, dict) or {**log, "project": ""} != {**_METRICS, "project": ""}:
+        return False
+    return re.fullmatch(rf"serverless-{re.escape(region)}-[0-9a-f-]{{20,}}", str(log.get("project"))) is not None
 
 
 def log_of_auto_service(asked: object, account: str, region: str, service: str) -> dict[str, Any] | None:

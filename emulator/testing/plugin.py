@@ -360,7 +360,7 @@ def _story(kit: "Localyun") -> str:
     except Exception as error:  # a report must not hide the failure it is about
         return f"the emulator does not answer: {error}"
     parts = [_waiting(kit), _requests(lines), _output(lines), *_trees(kit)]
-    return "\n\n".join(part for part in parts if part) or "nothing was asked of the emulator"
+    return "\n\n".join(part for part in parts if part) or "no request reached the emulator"
 
 
 def _end_of(title: str, lines: list[str]) -> str:

@@ -11,8 +11,6 @@ from emulator.samples import TUTORIALS
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 CHINESE = DOCS / "zh-CN"
-OVERVIEW = CHINESE / "tutorials.md"
-"""A page of its own: one table for the eight tutorials, each of which has a page in both languages."""
 
 ENGLISH_ONLY = {
     "admin-api.md": "generated from the docstrings of the operations",
@@ -24,7 +22,7 @@ ENGLISH_ONLY = {
     "style.md": "for those who change localyun",
 }
 
-PAGES = sorted(path.relative_to(CHINESE).as_posix() for path in CHINESE.rglob("*.md") if path != OVERVIEW)
+PAGES = sorted(path.relative_to(CHINESE).as_posix() for path in CHINESE.rglob("*.md"))
 each_page = pytest.mark.parametrize("name", PAGES)
 
 
@@ -66,9 +64,7 @@ def links(page):
     found = []
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", outside_blocks(page.read_text(encoding="utf-8"))):
         path = target if "://" in target else (page.parent / target).resolve()
-        if path == OVERVIEW:
-            path = DOCS / "tutorials" / f"{TUTORIALS[0].name}.md"
-        elif isinstance(path, Path) and path.is_relative_to(CHINESE):
+        if isinstance(path, Path) and path.is_relative_to(CHINESE):
             path = DOCS / path.relative_to(CHINESE)
         if path != DOCS / page.relative_to(CHINESE if page.is_relative_to(CHINESE) else DOCS):
             found.append(str(path))
@@ -167,7 +163,7 @@ def faults(line):
     ]
 
 
-@pytest.mark.parametrize("name", [*PAGES, "tutorials.md", "../../README.zh-CN.md"])
+@pytest.mark.parametrize("name", [*PAGES, "../../README.zh-CN.md"])
 def test_pages_keep_to_the_style_of_chinese(name):
     """Full-width marks without spaces around them, and the polite form."""
     text = re.sub(r"`[^`]*`", "名", outside_blocks((CHINESE / name).read_text(encoding="utf-8")))
@@ -227,7 +223,7 @@ def test_site_joins_the_lines_of_a_sentence(text, shown):
     assert joined(text) == shown
 
 
-@pytest.mark.parametrize("name", [*PAGES, "tutorials.md", "../../README.zh-CN.md"])
+@pytest.mark.parametrize("name", [*PAGES, "../../README.zh-CN.md"])
 def test_chinese_pages_lead_to_chinese_pages(name):
     """A link goes to the English page only where there is no other."""
     page = CHINESE / name
@@ -238,10 +234,9 @@ def test_chinese_pages_lead_to_chinese_pages(name):
 
 
 def test_overview_names_every_tutorial():
-    """By the name that is typed."""
-    text = OVERVIEW.read_text(encoding="utf-8")
-
-    assert [each.short_name for each in TUTORIALS if f"tutorial run {each.short_name}" not in text] == []
+    """By the name that is typed, in both languages."""
+    for text in both("tutorials.md"):
+        assert [each.short_name for each in TUTORIALS if f"tutorial run {each.short_name}" not in text] == []
 
 
 def test_pages_in_english_are_marked():
@@ -264,7 +259,7 @@ def test_messages_in_chinese_are_those_of_the_program():
     catalogue = (ROOT / "emulator/cli/locale/zh_CN/LC_MESSAGES/localyun.po").read_text(encoding="utf-8")
     quoted = [text for row in rows for text in re.findall(r"\uff08“(.*?)”\uff09", row)]
 
-    assert len(quoted) == 7
+    assert len(quoted) == 8
     assert [text for text in quoted if text not in catalogue] == []
 
 

@@ -208,7 +208,8 @@ def messages():
 FOREIGN = {
     *("certificate verify failed", "unable to get local issuer certificate"),
     *("Name or service not known", "getaddrinfo ENOTFOUND", "Incorrect padding", "UnknownHostException"),
-    *("No module named emulator.__main__", "SecurityError", "blocked by CORS policy"),
+    *("No module named emulator.__main__", "SecurityError", "blocked by CORS policy", "externally-managed-environment"),
+    *("takes 1 positional argument but 2 were given", "byte indices must be integers"),
 }
 """Messages of clients and systems."""
 
@@ -233,6 +234,26 @@ def test_pictures_of_tutorials_are_drawn_from_their_flows():
 def outside_blocks(markdown):
     """Return a page without its fenced and indented blocks."""
     return re.sub(r"^```.*?^```$|^ {4}.*?$", "", markdown, flags=re.DOTALL | re.MULTILINE)
+
+
+def second_lists(markdown):
+    """Yield the numbered items that do not continue a list, though their number says so."""
+    is_list = after_blank = False
+    for line in re.sub(r"^```.*?^```$", "", markdown, flags=re.DOTALL | re.MULTILINE).split("\n"):
+        number = re.match(r"(\d+)\. ", line)
+        if number:
+            if not is_list and number[1] != "1":
+                yield line
+            is_list = True
+        elif line and after_blank and not line.startswith("    "):
+            is_list = False
+        after_blank = not line
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").rglob("*.md")), ids=lambda path: str(path.relative_to(ROOT)))
+def test_numbered_steps_are_one_list(path):
+    """A step is one paragraph: before a second one that is not indented by four characters the site ends the list."""
+    assert list(second_lists(path.read_text(encoding="utf-8"))) == []
 
 
 def test_site_builds_without_a_warning(tmp_path):

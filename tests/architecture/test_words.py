@@ -28,6 +28,7 @@ def pages(language):
     """Return the pages of a language, each with its text outside code."""
     chinese = DOCS / "zh-CN"
     found = [*(path for path in sorted(ROOT.glob("*.md")) if path.name != "CHANGELOG.md"), *sorted(DOCS.rglob("*.md"))]
+    found += [path for part in ("sample-apps", "examples") for path in sorted((ROOT / part).glob("*/README.md"))]
     found = [path for path in found if (path.is_relative_to(chinese) or "zh-CN" in path.name) == (language == "zh")]
     return [
         (path.relative_to(ROOT).as_posix(), _CODE.sub(" ", path.read_text(encoding="utf-8")))

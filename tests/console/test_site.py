@@ -67,6 +67,22 @@ def test_search_keeps_to_the_language_of_the_page_and_to_whole_words(browser, si
     assert browser.get_log("browser") == []
 
 
+@pytest.mark.parametrize("page", ["testing.html", "zh-CN/testing.html"], ids=["english", "chinese"])
+def test_search_for_a_pasted_message_begins_with_the_page_of_messages(browser, site, page):
+    """Other pages have one of its words more often, but no section that has them all."""
+
+    def first():
+        return [each.get_attribute("href") for each in browser.find_elements(By.CSS_SELECTOR, HIT)][:1]
+
+    resize(browser, 1280, 900)
+    browser.get(f"{site}/{page}")
+    box = browser.find_element(By.CSS_SELECTOR, "input.md-search__input")
+    box.click()
+    box.send_keys("Handler 'handle' is missing on module")
+
+    assert eventually(browser, lambda: [each for each in first() if "/troubleshooting.html" in each])
+
+
 @pytest.mark.parametrize(
     ("page", "tabs", "beside"),
     [

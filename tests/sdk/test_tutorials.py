@@ -174,6 +174,17 @@ def test_tutorial_runs_in_the_state_machine_language(localyun, name, told):
     assert "graph of the" in done.stdout
 
 
+def test_tutorial_whose_flow_was_kept_runs_again_without_a_complaint(localyun):
+    """The flow is updated; that it exists is not logged as an error."""
+    kept = localyun("tutorial", "run", "callback", "--keep")
+    again = localyun("tutorial", "run", "callback", "--keep")
+    assert localyun("flow", "delete", "fnf-demo-callback").returncode == 0
+
+    assert kept.returncode == again.returncode == 0, again.stdout + again.stderr
+    assert "flow fnf-demo-callback updated" in again.stdout
+    assert "FlowAlreadyExists" not in again.stdout + again.stderr
+
+
 @pytest.mark.parametrize("name", ["callback", "mns-queue-callback"])
 def test_client_that_nobody_reads_deletes_what_it_created(name, localyun, emulator):
     """The reader of its pipe is gone before the first line, which tells that something was created."""

@@ -1,5 +1,6 @@
 """``exec``: run a program written for the cloud, unchanged, with this emulator at the cloud's addresses."""
 
+import errno
 import hashlib
 import os
 import signal
@@ -162,9 +163,18 @@ def _bundle(folder: Path) -> Path | None:
 class CannotRun(CommandFailed):
     """The program is missing or not executable; ``exit_code`` is what a shell would report."""
 
-    def __init__(self, program: str, error: OSError) -> None:
-        super().__init__(f"{program}: {reason_of(error)}")
-        self.exit_code = 127 if isinstance(error, FileNotFoundError) else 126
+    def __init__(self, program: str, error: OSError, environ: Mapping[str, str]) -> None:
+        is_missing = isinstance(error, FileNotFoundError) or not _stands_somewhere(program, environ)
+        super().__init__(f"{program}: {_(os.strerror(errno.ENOENT)) if is_missing else reason_of(error)}")
+        self.exit_code = 127 if is_missing else 126
+
+
+def _stands_somewhere(program: str, environ: Mapping[str, str]) -> bool:
+    """Whether a folder of PATH has *program*; one that this user may not read has the system deny what is nowhere."""
+    if os.path.dirname(program):  # noqa: PTH120 - for Path, "./x" and "x" are the same
+        return True
+    files = (f"{folder}/{program}" for folder in os.get_exec_path(environ))
+    return any(os.path.exists(file) for file in files)  # noqa: PTH110 - Path's raises where it may not look
 
 
 def become(command: Sequence[str], environ: Mapping[str, str]) -> int:
@@ -182,7 +192,7 @@ def become(command: Sequence[str], environ: Mapping[str, str]) -> int:
     try:
         os.execvpe(command[0], list(command), dict(environ))  # noqa: S606 - running it is what the user asked for
     except OSError as error:
-        raise CannotRun(command[0], error) from error
+        raise CannotRun(command[0], error, environ) from error
 
 
 def run_child(command: Sequence[str], environ: Mapping[str, str]) -> int:
@@ -194,7 +204,7 @@ def run_child(command: Sequence[str], environ: Mapping[str, str]) -> int:
         try:
             process = subprocess.Popen(command, env=dict(environ))  # noqa: S603 - running it is what the user asked for
         except OSError as error:
-            raise CannotRun(command[0], error) from error
+            raise CannotRun(command[0], error, environ) from error
         receivers.append(process)
         code = process.wait()
     return code if code >= 0 else 128 - code

@@ -21,11 +21,11 @@ _PARTS = {
     "flow": ("common", "pytest", "flow"),
     "queue-worker": ("common", "pytest", "queue-worker"),
 }
-_FIRST_CALL = {
-    "python": 'localyun invoke hello --event \'{"name": "Ada"}\'',
-    "node": 'localyun invoke hello --event \'{"name": "Ada"}\'',
-    "flow": "localyun flow start doubling --input '{\"number\": 21}' --follow",
-    "queue-worker": "localyun queue send orders first",
+_FIRST_CALLS = {
+    "python": ('localyun invoke hello --event \'{"name": "Ada"}\'',),
+    "node": ('localyun invoke hello --event \'{"name": "Ada"}\'',),
+    "flow": ("localyun flow start doubling --input '{\"number\": 21}' --follow",),
+    "queue-worker": ("localyun queue send orders first", "localyun logs worker"),
 }
 
 
@@ -54,7 +54,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     for name in sorted(files):
         say(str(folder / name))
     say(_("\nnext:"))
-    steps = ["localyun start --detach", "localyun deploy", _FIRST_CALL[arguments.template], *tests]
+    steps = ["localyun start --detach", "localyun deploy", *_FIRST_CALLS[arguments.template], *tests]
     for step in ([f"cd {shlex.quote(arguments.folder)}"] if arguments.folder != "." else []) + steps:
         say(f"  {step}")
     return DONE

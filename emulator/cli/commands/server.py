@@ -5,6 +5,7 @@ keys and resources of its own. ``console`` opens the emulator's pages in a brows
 """
 
 import os
+import shlex
 import sys
 from argparse import Namespace
 from pathlib import PurePath
@@ -18,12 +19,14 @@ from emulator.cli.endpoint import Endpoint, Running, is_alive, running
 from emulator.cli.output import (
     CommandFailed,
     NoEmulator,
+    OtherEmulator,
     _,
     complain,
     enumerated,
     say,
     say_json,
     say_pairs,
+    sentences,
     show,
     show_rows,
     show_table,
@@ -46,8 +49,19 @@ _LISTED = ("http", "https", "pid", "account", "state", "version", "installation"
 
 
 def stop(arguments: Namespace, settings: Settings) -> int:
-    """End the emulator and wait until it has ended."""
-    client = connected(settings)
+    """End the emulator and wait until it has ended.
+
+    Raises: CommandFailed when another folder's emulator answers, which goes on running.
+    """
+    try:
+        client = connected(settings)
+    except OtherEmulator as other:
+        text = _("Nothing was stopped.")
+        if other.owner:
+            text = _(
+                "Nothing was stopped; {command} ends it.", command=f"localyun stop --state {shlex.quote(other.owner)}"
+            )
+        raise CommandFailed(sentences(other.whose, text)) from other
     end(client)
     return tell(arguments, _("stopped {address}", address=client.endpoint.http), {"stopped": client.endpoint.http})
 

@@ -217,8 +217,8 @@ def _port_taken(port: int) -> str:
 
 
 def _folder_taken(error: FolderInUse, settings: Settings) -> str:
-    taken = _("{folder} is in use by another emulator (process {pid}).", folder=error.folder, pid=error.pid or "?")
-    text = sentences(taken, _("Stop it with localyun stop, or use another folder with --state DIR."))
+    taken = _("an emulator is already running for {folder} (process {pid}).", folder=error.folder, pid=error.pid or "?")
+    text = sentences(taken, _("Use it, or stop it first with localyun stop. --state DIR selects another folder."))
     if (origin := settings.origins["state"]).startswith("LOCALYUN_"):
         where = _("In this shell, {variable} selects that folder: open a new terminal for another project.")
         text = sentences(text, where.format(variable=origin))

@@ -186,6 +186,8 @@ class _Project(Writer):
         """Return the properties of a function, with its triggers and settings."""
         props: dict[str, Any] = {"region": self.region, "functionName": each.identity[0]}
         props |= written_members(fields.FUNCTION_3, each.properties, capital=False)
+        if fields.is_log_of_auto(each.properties.get("logConfig"), self._job.region):
+            props["logConfig"] = "auto"
         props["code"] = self._code(each)
         tables = {"asyncInvokeConfig": ("async", fields.ASYNC_3), "provisionConfig": ("provision", fields.PROVISION),
                   "scalingConfig": ("scaling", fields.SCALING)}  # fmt: skip

@@ -209,6 +209,8 @@ def test_lines_of_help_are_those_of_textwrap(text, width):
     ("words", "text"),
     [
         (["quue"], "unknown command 'quue'; did you mean queue?"),
+        (["invoke", "hello", "Ada"], "unrecognized arguments: Ada; write the event after --event, in quotes"),
+        (["queue", "list", "orders"], "unrecognized arguments: orders\n"),
         (["--state", "queue", "flwo"], "unknown command 'flwo'; did you mean flow?"),
         (["--json", "queue", "snd"], "unknown command 'snd'; did you mean send?"),
         (["queue", "frobnicate"], "unknown command 'frobnicate'; localyun queue --help lists the commands\n"),

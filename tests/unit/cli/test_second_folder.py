@@ -35,7 +35,7 @@ def folders(program, tmp_path):
     return program, port, in_other
 
 
-@pytest.mark.parametrize("words", [("status",), ("stop",), ("env",), ("queue", "list"), ("exec", "true")])
+@pytest.mark.parametrize("words", [("status",), ("env",), ("queue", "list"), ("exec", "true")])
 def test_clients_of_another_folder_say_whose_emulator_answers(folders, words):
     """Not Forbidden, not InvalidAccessKeyId: the folder that is served, and what to do."""
     program, _, in_other = folders
@@ -47,6 +47,29 @@ def test_clients_of_another_folder_say_whose_emulator_answers(folders, words):
     assert "localyun start --port auto" in refused.stderr
     assert refused.stdout == ""
     assert program.run("status").returncode == 0  # it has not been stopped
+
+
+def test_stop_leaves_the_emulator_of_another_folder_alone(folders):
+    """It says whose it is and how to end that one, not how to start one."""
+    program, _, in_other = folders
+    state = program.folder / ".localyun"
+
+    refused = in_other("stop")
+
+    assert refused.returncode == 1
+    assert f"belongs to {state}" in refused.stderr
+    assert f"Nothing was stopped; localyun stop --state {state} ends it." in refused.stderr
+    assert program.run("status").returncode == 0
+
+
+def test_second_start_in_a_folder_says_that_its_emulator_runs(folders):
+    """It can be used; the folder is not taken by a stranger."""
+    program, _, _ = folders
+
+    again = program.run("start", "-d", LOCALYUN_PORT="0")
+
+    assert again.returncode == 1
+    assert f"an emulator is already running for {program.folder / '.localyun'} (process" in again.stderr
 
 
 def test_shell_of_another_emulator_is_told_which_variable_selects_it(folders):

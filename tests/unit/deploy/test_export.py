@@ -224,6 +224,19 @@ def test_region_of_every_part_of_an_s_yaml_is_its_variable(tmp_path):
     }
 
 
+@pytest.mark.parametrize("project", [None, "mine", "serverless-cn-hangzhou-mine"])
+def test_s_yaml_asks_again_for_the_log_that_the_tool_makes(tmp_path, project):
+    """Its project is named after the account, which differs elsewhere; a project of one's own is named."""
+    log = fc_fields.log_of_auto("auto", WORLD.account, WORLD.region)
+    log = log if project is None else {**log, "project": project}
+    function = a_resource("fc3.function", "api", package=a_package(**{"index.py": ""}), runtime="python3.10",
+                          handler="index.handler", logConfig=log)  # fmt: skip
+
+    text = s_yaml.write(a_job(tmp_path, [function])).text
+
+    assert yaml.safe_load(text)["resources"]["api"]["props"]["logConfig"] == ("auto" if project is None else log)
+
+
 @pytest.mark.parametrize("write", [s_yaml.write, template.write], ids=["s", "ros"])
 def test_how_long_a_session_of_a_role_may_last_is_kept(write, tmp_path):
     """It is no attribute of its own kind, and was left out of every format."""

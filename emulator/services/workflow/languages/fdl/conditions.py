@@ -102,7 +102,9 @@ class _Parser(OperatorParser):
         if sign == "'":
             return ExpressionError("strings stand in double quotes or backquotes", start)
         if sign in "=&|":
-            return ExpressionError(Phrase("unknown operator {text!r}; there are ==, && and ||", text=sign), start)
+            return ExpressionError(
+                Phrase("unknown operator {text!r}; did you mean {right}?", text=sign, right=2 * sign), start
+            )
         if sign.isdecimal():
             return ExpressionError("a number is written like 1 or 12.5", start)
         return ExpressionError(Phrase("unexpected character {text!r}", text=sign), start)

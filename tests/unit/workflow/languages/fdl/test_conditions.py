@@ -305,6 +305,15 @@ def _composed(inner):
 TERMS: st.SearchStrategy[Term] = st.recursive(LEAVES, _composed, max_leaves=15)
 
 
+@pytest.mark.parametrize("sign", ["=", "&", "|"])
+def test_half_an_operator_is_completed(sign):
+    """The comparisons with ``<`` and ``>`` exist too, so that a list of a few operators would mislead."""
+    with pytest.raises(ExpressionError) as caught:
+        Condition.parse(f"$.a {sign} 1")
+
+    assert str(caught.value).startswith(f"unknown operator '{sign}'; did you mean {sign * 2}?")
+
+
 @given(TERMS)
 def test_printing_and_parsing_a_condition_is_identity(term):
     """The printed form parses back to an equal tree, and prints the same again."""
