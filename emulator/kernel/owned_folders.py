@@ -2,7 +2,7 @@
 
 A process that is killed removes nothing. The lock of its folder is gone with it, and the next process that needs such a
 folder removes those that nobody holds. Where the system has no locks nothing shows whether an owner lives, and folders
-stay.
+stay; their names say so to a process that has locks.
 """
 
 import contextlib
@@ -22,6 +22,7 @@ from emulator.kernel import system
 _log = logging.getLogger(__name__)
 
 _LOCK = "lock"
+_UNLOCKED = "unlocked-"
 _NEW_S = 60
 """A folder this young may not have its lock yet."""
 
@@ -35,6 +36,7 @@ class OwnedFolder:
     """
 
     def __init__(self, prefix: str, parent: Path | None = None) -> None:
+        prefix += "" if system.LOCKS else _UNLOCKED
         while True:
             self.folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent)).resolve()
             self._lock = (self.folder / _LOCK).open("wb")
@@ -64,7 +66,9 @@ def sweep(prefix: str, parent: Path, own: Path | None = None) -> None:
     for folder in parent.glob(f"{prefix}*"):
         with contextlib.suppress(OSError):
             about = folder.lstat()
-            if folder == own or not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid():
+            if folder == own or folder.name.startswith(prefix + _UNLOCKED):
+                continue
+            if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid():
                 continue
             if (folder / _LOCK).exists():
                 with (folder / _LOCK).open("rb") as lock:

@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from emulator.kernel import system
-from emulator.kernel.owned_folders import remove
+from emulator.kernel.owned_folders import OwnedFolder, remove, sweep
 
 
 def mode(folder):
@@ -57,3 +57,19 @@ def test_link_to_a_folder_is_not_followed(tmp_path):
     remove(tmp_path / "link")
 
     assert (tmp_path / "kept" / "inner").is_dir()
+
+
+@pytest.mark.skipif(not system.LOCKS, reason="nothing is swept where nothing can be locked")
+def test_folder_of_a_process_without_locks_is_left_alone(tmp_path, monkeypatch):
+    """Nothing shows a process that has locks whether its owner lives."""
+    with monkeypatch.context() as other:
+        other.setattr(system, "LOCKS", False)
+        other.setattr(system, "lock", lambda _: None)
+        living = OwnedFolder("localyun-ephemeral-", tmp_path)
+    dead = OwnedFolder("localyun-ephemeral-", tmp_path)
+    dead._lock.close()
+
+    sweep("localyun-ephemeral-", tmp_path)
+
+    assert list(tmp_path.iterdir()) == [living.folder]
+    living.close()

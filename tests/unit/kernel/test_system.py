@@ -63,7 +63,6 @@ def test_what_windows_lacks_is_asked_for_in_few_places():
         "emulator/kernel/owned_folders.py",  # behind LOCKS
         "emulator/kernel/tasks.py",  # behind os.name
         "emulator/redirect/network.py",  # imported with an option that is for Linux only
-        "emulator/services/fc/runtime/launcher.py",  # behind LOCKS
         "emulator/services/fc/runtime/spawn.py",  # where there are sessions
         "emulator/services/fc/runtime/zygote.py",  # where there is fork
     }

@@ -164,7 +164,7 @@ def _family(runtime: str) -> str:
     raise RuntimeUnavailable(runtime, "there is no such runtime")
 
 
-_PREFIX = "localyun-instances-" if system.LOCKS else "localyun-unlocked-"
+_PREFIX = "localyun-instances-"
 
 
 class Scratch:
