@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple, assert_never
 from emulator.drawing.execution_tree import Execution, Visit, duration
 from emulator.drawing.model import END, START, Node
 from emulator.kernel.frozen import frozen
+from emulator.kernel.phrases import COMMA
 
 State = Literal["not entered", "running", "succeeded", "caught or retried", "failed", "abandoned"]
 
@@ -52,7 +53,7 @@ class StepState:
             case _:
                 assert_never(self.state)
         parts.append(say("running") if self.took_ms is None else duration(self.took_ms))
-        return ", ".join(parts)
+        return say(COMMA).join(parts)
 
 
 def badges(states: Mapping[str, StepState], steps: Iterable[Node], say: Callable[[str], str] = str) -> dict[str, str]:

@@ -6,16 +6,19 @@ from typing import get_args
 from emulator.drawing.model import Kind, Node, Scope
 from emulator.drawing.states import State
 from emulator.kernel.frozen import replace
+from emulator.kernel.phrases import COMMA
 from emulator.services.workflow.engine.outline import OTHERWISE
 
 Say = Callable[[str], str]
 """Returns a text in the reader's language."""
 
+_SEMICOLON = "; "
+
 WORDS = (
     *dict.fromkeys((*get_args(Kind)[2:], *get_args(State))),
     *(OTHERWISE, "default", "Start", "End", "for each", "branch {number}", "{label} or"),
     *("caught", "retry {number}", "1 retry", "{number} retries", "{number} of {limit} retries"),
-    *("retry: {rules}", "{errors}: {number} retries, first after {seconds} s, then x{rate}"),
+    *(COMMA, _SEMICOLON, "retry: {rules}", "{errors}: {number} retries, first after {seconds} s, then x{rate}"),
 )
 """Every text that is looked up; the first two kinds are the ends of scopes, which show none."""
 
@@ -41,9 +44,9 @@ def _node(node: Node, say: Say) -> Node:
 
 def retry_rules(node: Node, say: Say) -> str:
     """Return when a step is tried again and how often, in words; empty where it never is."""
-    rules = "; ".join(
+    rules = say(_SEMICOLON).join(
         say("{errors}: {number} retries, first after {seconds} s, then x{rate}").format(
-            errors=", ".join(each.errors),
+            errors=say(COMMA).join(each.errors),
             number=each.max_attempts,
             seconds=f"{each.interval_s:g}",
             rate=f"{each.multiplier:g}",

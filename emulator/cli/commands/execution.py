@@ -5,7 +5,7 @@ from argparse import Namespace
 from typing import Any
 
 from emulator.cli.client import Client
-from emulator.cli.output import CallRefused, CommandFailed, WrongUsage, _
+from emulator.cli.output import CallRefused, CommandFailed, WrongUsage, _, spoken
 
 EXPRESS_TIMEOUT_S = 330.0
 """An express execution may take five minutes, and its end is the answer."""
@@ -33,7 +33,7 @@ def check_input(text: str) -> None:
     try:
         json.loads(text)
     except ValueError as error:
-        raise WrongUsage(_("--input is not JSON: {error}", error=error)) from error
+        raise WrongUsage(_("--input is not JSON: {error}", error=spoken(str(error)))) from error
 
 
 def start_execution(client: Client, flow: str, input_json: str, name: str | None = None) -> dict[str, Any]:

@@ -248,7 +248,7 @@ def _object(what: str, text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except ValueError as error:
-        raise WrongUsage(_("{what} is not JSON: {error}", what=what, error=error)) from error
+        raise WrongUsage(_("{what} is not JSON: {error}", what=what, error=spoken(str(error)))) from error
     if not isinstance(value, dict):
         raise WrongUsage(_("{what} is not a JSON object", what=what))
     return value

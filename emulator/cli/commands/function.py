@@ -55,7 +55,8 @@ def sessions(arguments: Namespace, settings: Settings) -> int:
     """List the sessions of a function, or of all, with the instances that they are bound to."""
     client = connect(settings)
     rows = client.admin("GET", "sessions", function=arguments.function, region=client.keys.region)["sessions"]
-    names = ("function", "qualifier", "session", "kind", "status", "instance")
+    headings = ("function", "qualifier", "session", "kind", "status", "instance", "until")
+    *names, _due = headings
     shown = [(*(row[name] for name in names), "" if row["due"] is None else iso_seconds(row["due"])) for row in rows]
-    show_rows(arguments, (*names, "until"), shown, rows)
+    show_rows(arguments, headings, shown, rows)
     return DONE
