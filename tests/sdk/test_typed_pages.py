@@ -144,6 +144,10 @@ PAGES = {
         printed=("fnf.transitions", "The counters are now 0.", "CNY"),
     ),
     "docs/assistants.md": Page(printed=("mcpServers",)),
+    "docs/tutorials.md": Page(
+        then={"localyun flow graph": "localyun stop"},
+        printed=("poll-for-task-status", "CancelTrainTicket", "OrderFailed", "stopped http"),
+    ),
     "docs/tutorials/poll-for-task-status.md, changed": Page(
         name="docs/tutorials/poll-for-task-status.md",
         start="## Change it",
@@ -276,6 +280,10 @@ ELSEWHERE = {
         "tests/sdk/test_page_commands.py::test_mistakes_are_printed_as_the_page_shows",
     ("docs/functions.md", ""): "tests/sdk/test_page_commands.py::test_functions_answer_as_the_page_says",
     ("docs/functions/sessions.md", ""): "tests/sdk/test_fc_sessions.py::test_sessions_are_listed_by_the_command",
+    ("docs/flows/debugging.md", "localyun flow debug"):
+        "tests/unit/cli/test_program_debugging.py::test_the_session_on_the_page_of_commands_is_what_comes",
+    ("docs/flows/state-machines.md", "localyun tutorial run"):
+        "tests/sdk/test_tutorials.py::test_tutorial_runs_in_the_state_machine_language",
     ("docs/flows/state-machines.md", "# yaml-language-server"):
         "tests/sdk/test_openapi.py::test_schemas_for_editors_are_served",
     ("docs/flows/testing.md", ""): "tests/sdk/test_page_commands.py::test_cases_of_the_page_cover_their_flow",

@@ -73,7 +73,7 @@ def test_the_session_on_the_page_of_commands_is_what_comes(program, shop):
     words, *lines = [line.removeprefix("    ") for line in block.split("\n") if line.strip()]
     prompted = [line.removeprefix("(debug) ") for line in lines if line.startswith("(debug) ")]
     printed = [line for line in lines if not line.startswith(("(debug) ", "$ "))]
-    (program.folder / "mended.yml").write_text(FLOW)
+    (program.folder / "fixed.yml").write_text(FLOW)
     (program.folder / "mocks.json").write_text('{"pay": {"return": {"paid": 1}}}')
 
     session = talk(program, "\n".join([*prompted, "quit", ""]), *shlex.split(words))
@@ -118,8 +118,8 @@ def test_a_fork_goes_on_with_a_mended_definition(program, shop):
     """The flow stays as it is; both ways to name the place work."""
     program.run("flow", "start", "shop", "--name", "e", "--input", '{"amount": 1}', "--follow")
     mended = FLOW.replace("Type: Task", "Type: Pass").replace("$Output.Body.paid", "$Input.amount")
-    (program.folder / "mended.yml").write_text(mended)
-    words = ["--definition", "mended.yml", "--input", '{"amount": 2}', "--name", "mended"]
+    (program.folder / "fixed.yml").write_text(mended)
+    words = ["--definition", "fixed.yml", "--input", '{"amount": 2}', "--name", "mended"]
 
     forked = program.run("flow", "fork", "shop/e", "--before", "pay", *words)
     other = program.run("flow", "fork", "shop/e", "--event", "6", "--json")
