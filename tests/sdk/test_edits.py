@@ -25,7 +25,7 @@ def place(request, tmp_path_factory) -> Iterator[tuple[Localyun, Path, int]]:
     root.mkdir()
     without = {"LOCALYUN_WITHOUT": "notifications"} if request.param == "looked" else {}
     with Emulator(functions=root, environment=without) as localyun:
-        yield localyun, root, 50 if without else 120
+        yield localyun, root, 50 if without else 250
 
 
 def in_place(file: Path, text: str) -> None:
