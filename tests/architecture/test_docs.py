@@ -2,10 +2,7 @@
 
 import ast
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +10,7 @@ import yaml
 
 from emulator.cli.main import build
 from emulator.config import FLAGS, OPTIONS, RESOURCE_KEYS, flag_of, variable_of
+from tests import ready_site
 from tests.catalogue import read, table_texts
 from tools import chinese, drawings, tables
 
@@ -256,34 +254,29 @@ def test_numbered_steps_are_one_list(path):
     assert list(second_lists(path.read_text(encoding="utf-8"))) == []
 
 
-def test_site_builds_without_a_warning(tmp_path):
+def test_site_builds_without_a_warning(tmp_path_factory):
     """Every link leads somewhere, to the other language too; nothing is loaded from elsewhere."""
     pytest.importorskip("material")
 
-    config = ROOT / "tools" / "mkdocs.yml"
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--config-file", config, "--site-dir", tmp_path],
-        capture_output=True, text=True, check=False, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
-    )  # fmt: skip
+    site = ready_site.built(tmp_path_factory)
 
-    assert done.returncode == 0, done.stderr
-    chinese = (tmp_path / "zh-CN" / "sdks" / "python.html").read_text("utf-8")
+    chinese = (site / "zh-CN" / "sdks" / "python.html").read_text("utf-8")
     assert '<html lang="zh"' in chinese
     assert 'href="../../sdks/python.html" hreflang="en"' in chinese
-    assert 'href="zh-CN/exec.html" hreflang="zh"' in (tmp_path / "exec.html").read_text("utf-8")
-    index = json.loads((tmp_path / "search" / "search_index.json").read_text("utf-8"))
+    assert 'href="zh-CN/exec.html" hreflang="zh"' in (site / "exec.html").read_text("utf-8")
+    index = json.loads((site / "search" / "search_index.json").read_text("utf-8"))
     words = {word for entry in index["docs"] for word in re.split(index["config"]["separator"], entry["text"])}
     assert {"代理", "队列", "主题", "死信队列"} <= words  # Chinese text has no spaces to be cut at
-    listed = re.findall(r"^- \[.+?\]\((.+?)\)$", (tmp_path / "llms.txt").read_text("utf-8"), re.MULTILINE)
+    listed = re.findall(r"^- \[.+?\]\((.+?)\)$", (site / "llms.txt").read_text("utf-8"), re.MULTILINE)
     assert {"index.md", "errors.md", "zh-CN/errors.md"} <= set(listed)
     for name in listed:
-        markdown = (tmp_path / name).read_text("utf-8")
+        markdown = (site / name).read_text("utf-8")
         assert markdown.startswith("# "), name
         for target in re.findall(r"\]\((?!https?:|mailto:)([^)#\s]+)", outside_blocks(markdown)):
-            assert (tmp_path / name).parent.joinpath(target).exists(), (name, target)
+            assert (site / name).parent.joinpath(target).exists(), (name, target)
     foreign = {
         address
-        for path in tmp_path.rglob("*.html")
+        for path in site.rglob("*.html")
         for address in re.findall(
             r"<(?:script|link|img)[^>]*(?:src|href)=[\"']?(https?:[^\"' >]+)", path.read_text("utf-8")
         )

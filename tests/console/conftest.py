@@ -9,22 +9,14 @@ from tests.console import scene
 from tests.console.browser import MISSING, WINDOWED, chromium, renew
 
 
-@pytest.fixture(scope="session")
-def one_emulator(tmp_path_factory):
-    """An emulator with the scene of the pages, and the checkpoint of it; its ``scene`` fills in their addresses."""
+@pytest.fixture(scope="module")
+def localyun(tmp_path_factory):
+    """An emulator with the scene of the pages; its ``scene`` fills in their addresses."""
     folder = tmp_path_factory.mktemp("functions")
     scene.write_functions(folder)
     with Emulator(functions=folder) as kit:
         kit.scene = scene.build(kit)
-        yield kit, kit.checkpoint("scene")
-
-
-@pytest.fixture(scope="module")
-def localyun(one_emulator):
-    """The emulator with the scene, and so left to the next module."""
-    kit, built = one_emulator
-    yield kit
-    built.restore()
+        yield kit
 
 
 @pytest.fixture(scope="session")

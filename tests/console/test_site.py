@@ -1,27 +1,20 @@
 """The documentation site, opened as files, as from an unpacked archive: search, the choice of languages, pictures."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 from selenium.webdriver.common.by import By
 
+from tests import ready_site
 from tests.console.browser import resize
 from tests.console.walking import eventually
 
-ROOT = Path(__file__).parents[2]
 HIT = ".md-search-result__item a"
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The address of the site, built anew."""
+    """The address of the site."""
     pytest.importorskip("material", reason="python3 dev.py docs installs what builds the site")
-    folder = tmp_path_factory.mktemp("site")
-    words = ["-m", "mkdocs", "build", "--quiet", "--config-file", str(ROOT / "tools" / "mkdocs.yml")]
-    subprocess.run([sys.executable, *words, "--site-dir", str(folder)], cwd=ROOT, check=True, timeout=240)
-    return folder.as_uri()
+    return ready_site.built(tmp_path_factory).as_uri()
 
 
 @pytest.mark.parametrize(
