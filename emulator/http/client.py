@@ -386,8 +386,11 @@ async def _collect(answer: StreamedResponse, most: int) -> bytes:
 
 
 def _reason(error: Exception | None) -> str:
-    """Return why no connection was made, in the system's words: without the number and the address around them."""
-    number = error.errno if isinstance(error, OSError) else None
+    """Return why no connection was made, in the system's words: without the number and the address around them.
+
+    The number of a failure of TLS is none of the system's.
+    """
+    number = error.errno if isinstance(error, OSError) and not isinstance(error, ssl.SSLError) else None
     return str(error) if number is None or number not in errno.errorcode else os.strerror(number)
 
 

@@ -61,7 +61,7 @@ def test_second_emulator_on_the_same_state_is_refused_without_locks(lacking, new
     )  # fmt: skip
 
     assert done.returncode == 1
-    assert "in use" in done.stderr
+    assert "already running" in done.stderr
 
 
 def test_program_of_exec_runs_as_a_child(lacking):
