@@ -376,10 +376,13 @@ def test_java_programs_get_through_while_another_user_has_the_same_port_at_anoth
     host = FC_ADDRESS.partition("/")[0]
     with running(emulator.state, "--", *java(tmp_path, "Waiting")) as (_process, lines):
         proxy = "127.0.0.1", int(wait_for(lines, "proxy at ").rpartition(" ")[2])
+        client = socket.socket()
+        client.settimeout(20)
+        client.bind(("127.0.0.1", 0))
         with another_user():
-            other = socket.create_server(("127.0.0.2", 0))
-        port = other.getsockname()[1]
-        with other, socket.create_connection(proxy, 20, source_address=("127.0.0.1", port)) as client:
+            other = socket.create_server(("127.0.0.2", client.getsockname()[1]))
+        with other, client:
+            client.connect(proxy)
             client.sendall(b"CONNECT %(host)s:443 HTTP/1.1\r\nHost: %(host)s\r\n\r\n" % {b"host": host.encode()})
             answer = client.recv(1000)
         with another_user():
