@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import os
 import shutil
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -282,15 +284,18 @@ async def test_memory_beyond_the_functions_ends_the_call(functions, sleep):
 async def test_process_killed_for_its_memory_before_its_answer_is_looked_at_ends_the_call(functions, monkeypatch):
     """What the look finds no more is told by the end of the process."""
     made = image(functions, memory_mb=128)
-    look = program.tree_peak_kb
-    processes = []
+    look, exited = program.tree_peak_kb, program.ProgramProcess.exited
 
     def late(pid):
-        processes[0].control.watch(True)
+        os.kill(pid, signal.SIGKILL)  # as whoever watches does, but at this moment
         eventually(lambda: not look(pid))
         return look(pid)
 
-    monkeypatch.setattr(program.ProgramProcess, "watch", lambda process, _: processes.append(process))
+    def killed(process, memory_kb, reason=""):
+        exited(process, memory_kb, "memory")
+
+    monkeypatch.setattr(program.ProgramProcess, "watch", lambda process, on: None)
+    monkeypatch.setattr(program.ProgramProcess, "exited", killed)
     monkeypatch.setattr(program, "tree_peak_kb", late)
     first = await functions.invoke(made, functions.invocation(ask(eat=200)))
 
