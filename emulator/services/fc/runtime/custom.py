@@ -182,6 +182,7 @@ class CustomProcess(ProgramProcess):
 
     def _send(self, kind: CallKind, call: Invocation, future: Pending) -> None:
         task = self._keep(self._perform(kind, call, future))
+        task.add_done_callback(partial(_fail_with, future))
         future.add_done_callback(lambda _: task.cancel())
 
     async def _perform(self, kind: CallKind, call: Invocation, future: Pending) -> None:
@@ -247,6 +248,12 @@ class CustomProcess(ProgramProcess):
 
     def _url(self, target: str) -> str:
         return f"http://127.0.0.1:{self.port}{target if target.startswith('/') else '/' + target}"
+
+
+def _fail_with(future: Pending, task: asyncio.Task[None]) -> None:
+    """Fail a call when *task* failed, rather than leave it to its deadline."""
+    if not task.cancelled() and (error := task.exception()) is not None and not future.done():
+        future.set_exception(error)
 
 
 def _is_short(method: str, response: StreamedResponse) -> bool:

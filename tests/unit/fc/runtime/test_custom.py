@@ -302,6 +302,23 @@ async def test_process_killed_for_its_memory_before_its_answer_is_looked_at_ends
     assert b"Process exited unexpectedly" in first.body
 
 
+async def test_error_of_the_emulator_fails_the_call_before_its_deadline(functions, monkeypatch):
+    """The next call is served all the same."""
+    made = image(functions)
+
+    def broken(pid):
+        raise LookupError(pid)
+
+    async with functions.pool() as pool:
+        with monkeypatch.context() as patched:
+            patched.setattr(program, "tree_peak_kb", broken)
+            with pytest.raises(LookupError):
+                await pool.invoke(made, functions.invocation())
+        result = await pool.invoke(made, functions.invocation())
+
+    assert (result.error_type, result.cold) == (None, False)
+
+
 async def test_answer_beyond_the_limit_is_refused(functions):
     """The program lives on."""
     made = image(functions)
