@@ -75,5 +75,5 @@ def _signature(member: Any) -> str:
 
 def _type(annotation: Any) -> str:
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-    text = re.sub(r"\b(?:[a-z]+\.)+(?=\w)", "", text)
+    text = re.sub(r"\b(?:[a-z_]+\.)+(?=\w)", "", text)  # Python 3.13 has Path in pathlib._local
     return text.replace("str | float | timedelta", "Duration")
