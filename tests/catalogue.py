@@ -55,7 +55,6 @@ ARGPARSE = (
     "%(prog)s: error: %(message)s\n",
     "argument %(argument_name)s: %(message)s",
     "the following arguments are required: %s",
-    "invalid choice: %(value)r (choose from %(choices)s)",
     "invalid %(type)s value: %(value)r",
     "expected one argument",
     "expected at least one argument",
