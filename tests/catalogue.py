@@ -14,8 +14,8 @@ from unittest.mock import patch
 
 from jinja2 import Environment
 
-from emulator.cli.commands.deploy import words_of
 from emulator.cli.commands.server import STATUS
+from emulator.cli.deploy_steps import words_of
 from emulator.cli.main import build
 from emulator.cli.mns import resources
 from emulator.cli.output import DOMAIN, FOLDER, SYSTEM_REASONS

@@ -103,6 +103,9 @@ class Transaction:
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            interrupt = error.__context__
+            if interrupt is not None and not isinstance(interrupt, Exception):  # Ctrl-C in one of the methods below
+                raise interrupt from None
             raise BrokenAnswer(str(error) or "the answer is no HTTP") from None
 
     # httptools calls these while it is fed.
