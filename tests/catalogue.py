@@ -14,8 +14,8 @@ from unittest.mock import patch
 
 from jinja2 import Environment
 
-from emulator.cli.commands.deploy import words_of
 from emulator.cli.commands.server import STATUS
+from emulator.cli.deploy_steps import words_of
 from emulator.cli.main import build
 from emulator.cli.mns import resources
 from emulator.cli.output import DOMAIN, FOLDER, SYSTEM_REASONS
@@ -55,7 +55,6 @@ ARGPARSE = (
     "%(prog)s: error: %(message)s\n",
     "argument %(argument_name)s: %(message)s",
     "the following arguments are required: %s",
-    "invalid choice: %(value)r (choose from %(choices)s)",
     "invalid %(type)s value: %(value)r",
     "expected one argument",
     "expected at least one argument",

@@ -103,6 +103,9 @@ class Transaction:
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            interrupt = error.__context__
+            if interrupt is not None and not isinstance(interrupt, Exception):  # Ctrl-C in one of the methods below
+                raise interrupt from None
             raise BrokenAnswer(str(error) or "the answer is no HTTP") from None
 
     # httptools calls these while it is fed.
@@ -261,11 +264,10 @@ class Connection:
         except CallRefused:
             content = {}
         if "services" not in content:
-            text = _(
-                "the program at {address} (from {source}) is not localyun; start an emulator on another port: {command}"
-            )
+            text = _("the program at {address} (from {source}) is not localyun.")
+            text = text.format(address=self.endpoint.http, source=_(self.endpoint.source))
             command = "localyun start --port auto"
-            raise NoEmulator(text.format(address=self.endpoint.http, source=_(self.endpoint.source), command=command))
+            raise NoEmulator(text, _("Start an emulator on another port: {command}", command=command))
         return content
 
     def _is_ours(self, health: Mapping[str, Any]) -> bool:
@@ -358,14 +360,14 @@ class Connection:
             ) as transaction:
                 yield transaction
         except TimeoutError as error:
-            raise NoEmulator(_("{address} (from {source}) did not answer in time", **fields)) from error
+            raise NoEmulator(_("{address} (from {source}) did not answer in time.", **fields)) from error
         except (OSError, BrokenAnswer) as error:
             reason = reason_of(error) or type(error).__name__
             if isinstance(error, ConnectionRefusedError):
                 reason = _("connection refused")
-            text = _("no emulator answered at {address} (from {source}): {reason}. Start one with: {command}")
+            text = _("no emulator answered at {address} (from {source}): {reason}.", reason=reason.lower(), **fields)
             command = f"localyun start{self._port_option(address[1])}"
-            raise NoEmulator(text.format(reason=reason.lower(), command=command, **fields)) from error
+            raise NoEmulator(text, _("Start one with: {command}", command=command)) from error
 
     def _port_option(self, port: int) -> str:
         """Return what ``start`` needs to serve at the *port* called where an emulator of this folder has served."""

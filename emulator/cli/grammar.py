@@ -42,6 +42,13 @@ def _add_init(commands: Commands) -> None:
     )
 
 
+class _Shells(tuple[str, ...]):
+    """The shells with a script; ``words``, which the scripts ask for, is taken and not shown."""
+
+    def __contains__(self, name: object) -> bool:
+        return name == "words" or super().__contains__(name)
+
+
 def _add_server_commands(commands: Commands) -> None:
     command(commands, "stop", "server:stop", "stop the emulator")
     command(commands, "status", "server:status", "print what is running and what it serves")
@@ -67,7 +74,7 @@ def _add_server_commands(commands: Commands) -> None:
     scope.add_argument("--function", metavar="SERVICE/FUNCTION", help="end only the calls and instances of a function")
     summary = "print a script that completes commands, options and names in your shell"
     completion = command(commands, "completion", "completion:run", summary, prints_data=False)
-    completion.add_argument("shell", choices=("bash", "zsh", "fish", "words"), metavar="bash|zsh|fish")
+    completion.add_argument("shell", choices=_Shells(("bash", "zsh", "fish")), metavar="bash|zsh|fish")
     completion.add_argument("words", nargs=REMAINDER, metavar="", help=SUPPRESS)
     command(commands, "version", "server:version", "print the version")
     command(commands, "doctor", "doctor:run", "check this machine and suggest how to fix problems")

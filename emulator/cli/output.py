@@ -33,17 +33,21 @@ class CommandFailed(Exception):
 
 
 class NoEmulator(CommandFailed):
-    """No emulator answered at the address."""
+    """No emulator answered at the address: ``what`` says which, *advice* how to start one."""
 
     exit_code = NO_EMULATOR
 
+    def __init__(self, what: str, advice: str = "") -> None:
+        super().__init__(sentences(what, advice) if advice else what)
+        self.what = what
+
 
 class OtherEmulator(CommandFailed):
-    """What answers is the emulator of another folder: ``whose`` says which, ``owner`` is it if known."""
+    """What answers is the emulator of another folder: ``what`` says which, ``owner`` is it if known."""
 
-    def __init__(self, whose: str, advice: str, owner: str = "") -> None:
-        super().__init__(sentences(whose, advice))
-        self.whose = whose
+    def __init__(self, what: str, advice: str, owner: str = "") -> None:
+        super().__init__(sentences(what, advice))
+        self.what = what
         self.owner = owner
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import REMAINDER, Action, ArgumentParser, BooleanOptionalAction, RawTextHelpFormatter
+from argparse import REMAINDER, Action, ArgumentError, ArgumentParser, BooleanOptionalAction, RawTextHelpFormatter
 
-from emulator.cli.output import _, is_chinese
+from emulator.cli.output import _, enumerated, is_chinese
 
 TYPE_CHECKING = False  # that of ``typing``, whose import would be a tenth of ``--help``
 if TYPE_CHECKING:
@@ -87,6 +87,13 @@ class Parser(ArgumentParser):
             suggestion = nearest(word, self.commands) or _("; {command} lists the commands", command=help_command)
             message = _("unknown command {value!r}{suggestion}", value=word, suggestion=suggestion)
         super().error(message)
+
+    def _check_value(self, action: Action, value: str) -> None:
+        """Refuse a value that is none of the choices, with the nearest of them; argparse calls this for each value."""
+        if action.choices is not None and value not in action.choices:
+            shown, suggestion = enumerated(map(str, action.choices)), nearest(value, map(str, action.choices))
+            text = _("invalid choice: {value!r} (choose from {choices}){suggestion}")
+            raise ArgumentError(action, text.format(value=value, choices=shown, suggestion=suggestion))
 
     def _command(self, **given: Any) -> Parser:
         """Return the parser of a command that is among the words of the command line, and of others an `Outline`."""

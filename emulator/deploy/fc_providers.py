@@ -32,6 +32,8 @@ from emulator.deploy.provider import (
 from emulator.kernel.frozen import replace
 from emulator.services.fc.catalog import affinity, alias_fields, domain_fields
 from emulator.services.fc.catalog import fields as catalog
+from emulator.services.fc.codec import BODY
+from emulator.services.fc.model import ServiceConfig
 from emulator.wire.schema.kinds import Shape
 
 
@@ -321,6 +323,7 @@ FC_PROVIDERS: Mapping[str, ResourceProvider] = {
         leads=(role_in("role"),),
         keeps=_wires(catalog.SERVICE),
         tells={"ServiceId": "serviceId"},
+        usual=BODY.write(catalog.SERVICE, ServiceConfig()),
     ),
     "fc.function": _Function(
         _S2 + "/functions",

@@ -67,7 +67,8 @@ def inventory(
         if actual is None:
             continue  # gone since it was listed
         saved = provider.saved(api, _named(place), actual)
-        properties = {name: value for name, value in saved.properties.items() if not _is_nothing(value)}
+        said = {name: value for name, value in saved.properties.items() if value != provider.usual.get(name)}
+        properties = {name: value for name, value in said.items() if not _is_nothing(value)}
         properties |= {name: number for name, number in place.attributes.items() if number}
         if beside := [*place.beside, *(word for name, word in _BESIDE.items() if actual.content.get(name))]:
             properties[BESIDE] = ", ".join(beside)

@@ -4,7 +4,7 @@ When a step fails, everything done before it is undone.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -253,6 +253,15 @@ def _receiver(arn: str) -> tuple[str, Identity] | None:
     return None
 
 
+class Interrupted(KeyboardInterrupt):
+    """An interrupt at *step*; everything done before it was undone, except *left*."""
+
+    def __init__(self, step: str, left: Iterable[str]) -> None:
+        super().__init__(step)
+        self.step = step
+        self.left = tuple(left)
+
+
 ProgressCallback = Callable[[Step], None]
 
 
@@ -261,8 +270,8 @@ def apply(
 ) -> tuple[Entry, ...]:
     """Do every step and return the resources of the deployment; *progress* is called before each change.
 
-    Raises: StepFailed when an answer was an error; everything done before it is undone then, as far as that can be.
-    What else may be raised (the emulator is gone, an interrupt) comes after the same attempt.
+    Raises: StepFailed when an answer was an error, and Interrupted; everything done before it is undone then, as far
+    as that can be. What else may be raised (the emulator is gone) comes after the same attempt.
     """
     work = _Work(api, providers)
     for step in sorted(plan.steps, key=lambda step: not _goes_first(providers, step)):
@@ -272,6 +281,8 @@ def apply(
             work.do(step)
         except Refused as error:
             raise StepFailed(described(step), str(error), work.undo()) from error
+        except KeyboardInterrupt as error:
+            raise Interrupted(described(step), work.undo()) from error
         except BaseException:
             work.undo()
             raise
@@ -330,14 +341,17 @@ class _Work:
         self._note(step, provider, resource, actual)
 
     def undo(self) -> tuple[str, ...]:
-        """Undo what was done, last first, and return what could not be."""
+        """Undo what was done, last first, and return what could not be, or was not yet when interrupted again."""
         left = []
         while self._undo:
-            what, back = self._undo.pop()
+            what, back = self._undo[-1]
             try:
                 back()
             except Refused as error:
                 left.append(f"{what}: {error}")
+            except KeyboardInterrupt:
+                return (*left, *(what for what, _ in reversed(self._undo)))
+            self._undo.pop()
         return tuple(left)
 
     def _create(self, step: Step, provider: ResourceProvider, resource: Resource) -> ActualState:

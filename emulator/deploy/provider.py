@@ -135,7 +135,7 @@ class ResourceProvider(ABC):
     - *groups*: by which words ``export --only`` takes it.
     - *keeps*: the properties that make the resource again; *fixed*: those that only a new one can have otherwise.
     - *shown*: the API's name of a property where it shows it under another; *tells*: the member of its answers for each
-      attribute that exists only once the resource does.
+      attribute that exists only once the resource does; *usual*: what its answers have where nobody has set a property.
     - *formed*: the attributes that follow from the identity and the place, as patterns.
     - *inside*: the kinds of what it is a part of, with the positions in its identity that name each.
     - *leads*: the properties that name other resources.
@@ -159,6 +159,7 @@ class ResourceProvider(ABC):
     fixed: tuple[str, ...] = ()
     shown: Mapping[str, str] = field(default_factory=dict)
     tells: Mapping[str, str] = field(default_factory=dict)
+    usual: Content = field(default_factory=dict)
 
     def find(self, api: ApiClient, identity: Identity, attributes: Attributes) -> ActualState | None:
         """Return the resource, None when it does not exist; *attributes* are those the last deployment recorded."""

@@ -24,6 +24,7 @@ from jsonschema import Draft202012Validator
 from emulator.auth.policy import parse_policy
 from emulator.cli.main import build
 from emulator.cli.output import WrongUsage
+from emulator.drawing.text_width import cells
 from emulator.services.workflow.languages.programs import read_program
 from emulator.usage.prices import read_prices
 
@@ -52,6 +53,27 @@ def blocks(*languages, page=None):
         for path, number, language, text in BLOCKS
         if language in languages and (page is None or name_of(path) == page)
     ]
+
+
+WIDEST, WIDEST_FOLDED = 105, 118
+"""So many characters of code fit between the columns of the site at 1280 pixels; folded away they are smaller."""
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_no_line_of_code_is_scrolled_sideways(path):
+    """On the site, at the width of a usual window."""
+    text = path.read_text(encoding="utf-8")
+    folded = re.findall("<details.*?</details>", text, re.DOTALL)
+    open_text = re.sub("<details.*?</details>", "", text, flags=re.DOTALL)
+
+    assert [line for line in code_lines(open_text) if cells(line) > WIDEST] == []
+    assert [line for part in folded for line in code_lines(part) if cells(line) > WIDEST_FOLDED] == []
+
+
+def code_lines(text):
+    """Return the lines of the blocks of a page, fenced and indented."""
+    fenced = [line for _, block in FENCED.findall(text) for line in block.splitlines()]
+    return fenced + re.findall(r"^    (?![-*] )(.*)$", FENCED.sub("", text), re.MULTILINE)
 
 
 CHECKED = {
@@ -352,7 +374,7 @@ States:
     End: true
     OutputConstructor:
       # how many lines the order has
-      lines.$: lenght($Input.order.lines)
+      n.$: lenght($Input.order.lines)
 """,
 }
 """Files in which `flow check` finds what docs/commands.md shows."""

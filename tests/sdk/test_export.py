@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -69,6 +70,34 @@ def test_exported_file_makes_an_empty_emulator_the_same(emulators, kind, tmp_pat
     assert [each["name"] for each in first["variables"]] == list(SECRET)
     assert (compared.returncode, compared.stdout.strip()) == (0, "no differences")
     assert removed.returncode == 0, removed.stdout + removed.stderr
+
+
+@pytest.mark.parametrize("kind", ["s.yaml", "template.yml"])
+def test_service_is_written_without_its_defaults(emulators, kind, tmp_path):
+    """Another emulator gets the same settings from the file, and the plan for it is clean."""
+    full, other = emulators
+    log = {"project": "p", "logstore": "l", "enableRequestMetrics": True}
+    settings = {"plain": {}, "set": {"internetAccess": False, "logConfig": log}}
+    for name, own in settings.items():
+        full.fc2().create_service(f"defaults-{name}", **own)
+
+    exports, names = str(tmp_path / "app"), [f"defaults-{name}" for name in settings]
+    written = localyun(full, "export", "--format", kind, "--output", exports, "--only", "services")
+    deployed = localyun(other, "deploy", exports)
+    planned = localyun(other, "deploy", exports, "--plan")
+    shown = [[each.fc2().get_service(name).data for name in names] for each in emulators]
+    localyun(other, "deploy", exports, "--remove", "-y")
+    for name in names:
+        full.fc2().delete_service(name)
+
+    assert (written.returncode, deployed.returncode) == (0, 0), written.stderr + deployed.stderr
+    assert planned.stdout.rstrip().endswith("plan: nothing to do")
+    own = {"serviceId", "createdTime", "lastModifiedTime"}
+    first, second = ([{name: each[name] for name in each.keys() - own} for each in side] for side in shown)
+    assert first == second
+    text = (tmp_path / "app" / kind).read_text()
+    found = re.findall("(internetAccess|logConfig|vpcConfig|nasConfig|tracingConfig):", text, re.IGNORECASE)
+    assert sorted(map(str.lower, found)) == ["internetaccess", "logconfig"], text
 
 
 def test_diff_shows_properties_code_and_what_is_missing(emulators, tmp_path):

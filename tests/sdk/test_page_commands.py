@@ -172,7 +172,9 @@ def test_log_of_a_request_is_what_the_page_shows(shell, localyun):
     printed = shell(re.sub(r"\S+$", localyun.trace("orders/o-1")["trace"], logs))
 
     assert len(shown) == 12
-    assert [shape(line) for line in printed.splitlines()] == [shape(line) for line in shown]
+    for line, expected in zip(printed.splitlines(), map(shape, shown), strict=True):
+        cut = expected.removesuffix("MB, ...")  # where the page's line ends before the program's
+        assert shape(line).startswith(cut) if cut != expected else shape(line) == expected
 
 
 def lines_of_commands(begin):

@@ -84,7 +84,7 @@ class Project:
             await anyio.to_thread.run_sync(connected, self.settings)
         except (NoEmulator, OtherEmulator) as error:
             if "LOCALYUN_ENDPOINT" in os.environ:
-                raise ToolError(f"{error}. LOCALYUN_ENDPOINT names that address.") from error
+                raise ToolError(f"{error.what} LOCALYUN_ENDPOINT names that address.") from error
         except CommandFailed as error:
             raise ToolError(str(error)) from error
         else:

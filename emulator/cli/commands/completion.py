@@ -85,7 +85,7 @@ def _positional(parser: Parser, place: int, names: Callable[[str], Iterable[str]
         return set()
     action = parser.positionals[place]
     if action.choices:
-        return {str(each) for each in action.choices if each != "words"}
+        return {str(each) for each in action.choices}
     return set(names(str(action.metavar or action.dest.upper())))
 
 

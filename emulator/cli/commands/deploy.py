@@ -6,10 +6,11 @@ import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, assert_never
+from typing import Any
 
 from emulator.cli.client import Client, connected
 from emulator.cli.deploy_client import DeployClient
+from emulator.cli.deploy_steps import carry_out, say_steps
 from emulator.cli.output import (
     DONE,
     CommandFailed,
@@ -17,8 +18,6 @@ from emulator.cli.output import (
     _,
     enumerated,
     note,
-    padded,
-    progress,
     reason_of,
     say,
     say_json,
@@ -48,10 +47,7 @@ from emulator.deploy.planner import (
     Action,
     Missing,
     Plan,
-    Step,
     actions,
-    apply,
-    entry_under_way,
     missing_receivers,
     plan,
     project_name,
@@ -70,32 +66,6 @@ USUAL_FILES = ("template.yml", "template.yaml", "s.yaml", "s.yml")
 """What is deployed when no file is named, first match wins."""
 
 _TERRAFORM = ".tf"
-
-
-class _Words(NamedTuple):
-    """The sign before an action's line of a plan, and how a plan counts such lines; empty for what changes nothing."""
-
-    sign: str
-    counted: str = ""
-
-
-def words_of(action: Action) -> _Words:
-    """Return how the plan shows an action."""
-    match action:
-        case Action.CREATE:
-            return _Words("+", "{number} to create")
-        case Action.UPDATE:
-            return _Words("~", "{number} to update")
-        case Action.REPLACE:
-            return _Words("!", "{number} to replace")
-        case Action.UNCHANGED:
-            return _Words("=")
-        case Action.DELETE:
-            return _Words("-", "{number} to delete")
-        case Action.LEAVE:
-            return _Words(" ")
-        case _:
-            assert_never(action)
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
@@ -141,7 +111,7 @@ def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path,
     if arguments.plan:
         return _end(arguments, _result(record, steps, findings.notes, record.entries, record.outputs))
     _confirm(arguments, steps)
-    entries = _apply(api, steps, record, path, findings)
+    entries = carry_out(api, steps, record, path, findings)
     outputs = _outputs(blueprint, entries)
     api.keep(Record(name=name, file=str(path), entries=entries, outputs=outputs))
     if not wants_json(arguments):
@@ -209,33 +179,6 @@ def _build(commands: Sequence[ActionCommand], path: Path) -> None:
             raise CommandFailed(f"{path.name}:{action.mark.line}: {text}")
 
 
-def _apply(api: DeployClient, steps: Plan, record: Record, path: Path, findings: Findings) -> tuple[Entry, ...]:
-    """Do what the plan says, with a record of the steps under way, for the command that comes after an interruption.
-
-    Raises: CommandFailed.
-    """
-    if not steps.changes:
-        return apply(api, PROVIDERS, steps, lambda step: None)
-    under_way = [entry for step in steps.steps if (entry := entry_under_way(step)) is not None]
-    api.keep(Record(name=record.name, file=str(path), entries=tuple(under_way), outputs=record.outputs))
-    try:
-        return apply(api, PROVIDERS, steps, _print_step)
-    except StepFailed as error:
-        if error.left:
-            text = _with_left(error, _("these changes could not be undone:"))
-            raise CommandFailed(findings.shown(text)) from error
-        api.keep_or_forget(record)
-        raise CommandFailed(f"{findings.shown(str(error))}\n" + _("the earlier state is restored")) from error
-    except KeyboardInterrupt:
-        api.keep_or_forget(record)
-        raise
-
-
-def _with_left(error: StepFailed, text: str) -> str:
-    """Return the message of a step that failed and what it has left, below *text*."""
-    return "\n".join([str(error), *([text, *(f"  {each}" for each in error.left)] if error.left else ())])
-
-
 def _outputs(blueprint: Blueprint, entries: Sequence[Entry]) -> dict[str, Any]:
     known = {entry.logical: entry.attributes for entry in entries}
     outputs: dict[str, Any] = {}
@@ -274,14 +217,11 @@ def _remove(arguments: Namespace, api: DeployClient, path: Path, within: Path | 
     record = _checked(known, arguments, path)
     steps = removal(record)
     if not wants_json(arguments):
-        _say_steps(steps)
+        say_steps(steps)
     if arguments.plan:
         return _end(arguments, _result(record, steps, [], record.entries, record.outputs))
     _confirm(arguments, steps)
-    try:
-        apply(api, PROVIDERS, steps, _print_step)
-    except StepFailed as error:
-        raise CommandFailed(_with_left(error, _("these resources were removed and could not be restored:"))) from error
+    carry_out(api, steps, record, path, Findings(within=within))
     api.forget(name)
     if not wants_json(arguments):
         say(_("removed {name}: {amount}", name=name, amount=_amount(steps.count(Action.DELETE))))
@@ -371,21 +311,7 @@ def _say_plan(steps: Plan, path: Path, name: str, notes: Sequence[Problem]) -> N
     for each in notes:
         say(_("note: {place}: {note}", place=f"{path.name}:{each.line}", note=_told(each)))
     say(_("deployment {name}", name=name))
-    _say_steps(steps)
-
-
-def _say_steps(steps: Plan) -> None:
-    for step in steps.steps:
-        remark = "  " + _("(existed before; kept)") if step.action is Action.LEAVE else ""
-        verb = padded(_(step.action.value), 9)
-        say(f"  {words_of(step.action).sign} {verb}  {step.subject.type}  {step.subject.logical}{remark}")
-    texts = ((words_of(action).counted, steps.count(action)) for action in Action)
-    counts = [_(text, number=number) for text, number in texts if text and number]
-    say(_("plan: {counts}", counts=enumerated(counts) or _("nothing to do")))
-
-
-def _print_step(step: Step) -> None:
-    progress(f"{words_of(step.action).sign} {_(step.action.value)} {step.subject.type} {step.subject.logical}")
+    say_steps(steps)
 
 
 def _say_resources(entries: Sequence[Entry], outputs: Mapping[str, Any]) -> None:

@@ -51,19 +51,35 @@ _LISTED = ("http", "https", "pid", "account", "state", "version", "installation"
 def stop(arguments: Namespace, settings: Settings) -> int:
     """End the emulator and wait until it has ended.
 
-    Raises: CommandFailed when another folder's emulator answers, which goes on running.
+    Raises: CommandFailed when another folder's emulator answers, which goes on running; NoEmulator.
     """
     try:
         client = connected(settings)
     except OtherEmulator as other:
         text = _("Nothing was stopped.")
         if other.owner:
-            text = _(
-                "Nothing was stopped; {command} ends it.", command=f"localyun stop --state {shlex.quote(other.owner)}"
-            )
-        raise CommandFailed(sentences(other.whose, text)) from other
+            text = _("Nothing was stopped; {command} ends it.", command=_stopping(other.owner))
+        raise CommandFailed(sentences(other.what, text)) from other
+    except NoEmulator as none:
+        raise NoEmulator(none.what, _nothing_stopped()) from none
     end(client)
     return tell(arguments, _("stopped {address}", address=client.endpoint.http), {"stopped": client.endpoint.http})
+
+
+def _stopping(state: str) -> str:
+    """Return the command that stops the emulator of a state folder."""
+    return f"localyun stop --state {shlex.quote(state)}"
+
+
+def _nothing_stopped() -> str:
+    """Return that no emulator was stopped, and how to stop one that does run."""
+    match running():
+        case []:
+            return _("Nothing was stopped: you have no running emulator.")
+        case [other]:
+            return _("Nothing was stopped; {command} ends your only running emulator.", command=_stopping(other.state))
+        case _:
+            return _("Nothing was stopped; {command} lists your running emulators.", command="localyun list")
 
 
 def end(client: Client) -> None:

@@ -86,6 +86,20 @@ def test_an_answer_that_breaks_off_is_no_answer(listener: socket.socket, answer:
         ask(listener, answer)
 
 
+def test_an_interrupt_while_an_answer_is_parsed_is_no_broken_answer(
+    listener: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C that comes inside a method that the parser calls ends the command as anywhere else."""
+
+    def interrupted(self: Transaction, name: bytes, value: bytes) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Transaction, "on_header", interrupted)
+
+    with pytest.raises(KeyboardInterrupt):
+        ask(listener, b"HTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 0\r\n\r\n")
+
+
 @contextmanager
 def serving(listener: socket.socket, *answers: list[bytes]) -> Iterator[None]:
     """Accept as many connections as there are *answers*: over each, the texts of its list are sent in turn."""

@@ -215,11 +215,15 @@ def test_lines_of_help_are_those_of_textwrap(text, width):
         (["--json", "queue", "snd"], "unknown command 'snd'; did you mean send?"),
         (["queue", "frobnicate"], "unknown command 'frobnicate'; localyun queue --help lists the commands\n"),
         (["--state"], "expected one argument"),
+        (["completion", "bas"], "invalid choice: 'bas' (choose from bash, zsh, fish); did you mean bash?\n"),
+        (["completion", "tcsh"], "invalid choice: 'tcsh' (choose from bash, zsh, fish)\n"),
+        (["start", "--auth", "lenientt"], "(choose from verify, lenient); did you mean lenient?\n"),
+        (["fault", "add", "--drop", "afer"], "(choose from before, after); did you mean after?\n"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_command_that_does_not_exist_is_answered_with_the_nearest(words, text, capsys):
-    """Values of options that stand before the command are no commands."""
+def test_what_does_not_exist_is_answered_with_the_nearest(words, text, capsys):
+    """Commands, options and choices; values of options that stand before the command are no commands."""
     with pytest.raises(SystemExit):
         main(words)
 

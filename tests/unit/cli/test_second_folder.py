@@ -62,6 +62,25 @@ def test_stop_leaves_the_emulator_of_another_folder_alone(folders):
     assert program.run("status").returncode == 0
 
 
+def test_stop_without_an_emulator_says_what_runs_elsewhere(program):
+    """Not how to start one: with one running, how to stop it; with none, that there is none."""
+    elsewhere = program.folder / "other"
+    elsewhere.mkdir()
+    program.start()
+
+    def stop():
+        return program.run("stop", "--state", str(elsewhere), LOCALYUN_ENDPOINT="http://127.0.0.1:1")
+
+    one = stop()
+    ended = program.run("stop")
+    none = stop()
+
+    assert (one.returncode, ended.returncode, none.returncode) == (3, 0, 3)
+    stopping = f"localyun stop --state {program.folder / '.localyun'}"
+    assert one.stderr.endswith(f"Nothing was stopped; {stopping} ends your only running emulator.\n")
+    assert none.stderr.endswith("Nothing was stopped: you have no running emulator.\n")
+
+
 def test_second_start_in_a_folder_says_that_its_emulator_runs(folders):
     """It can be used; the folder is not taken by a stranger."""
     program, _, _ = folders

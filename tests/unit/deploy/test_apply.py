@@ -6,7 +6,7 @@ import pytest
 
 from emulator.deploy.kinds import PROVIDERS
 from emulator.deploy.model import Blueprint, Record, Refused, Resource, StepFailed, from_object, to_object, token
-from emulator.deploy.planner import Action, apply, entry_under_way, missing_receivers, plan, removal
+from emulator.deploy.planner import Action, Interrupted, apply, entry_under_way, missing_receivers, plan, removal
 from emulator.deploy.provider import ActualState
 
 
@@ -200,6 +200,30 @@ def test_interruption_is_undone_too():
         apply(None, {"thing": shelf}, steps, interrupted)
 
     assert shelf.content == {}
+
+
+def test_second_interruption_ends_the_undoing_and_what_is_left_is_named():
+    """Last first: what is being undone at that moment counts as left."""
+    shelf = Shelf()
+    original = shelf.delete
+
+    def delete(api, identity, attributes):
+        if identity[0] == "b":
+            raise KeyboardInterrupt
+        original(api, identity, attributes)
+
+    def interrupted(step):
+        if step.subject.logical == "d":
+            raise KeyboardInterrupt
+
+    shelf.delete = delete
+    steps = plan(None, {"thing": shelf}, a_file(a={}, b={}, c={}, d={}), Record(name="d"))
+    with pytest.raises(Interrupted) as caught:
+        apply(None, {"thing": shelf}, steps, interrupted)
+
+    assert caught.value.step == "line 4: create Thing d"
+    assert caught.value.left == ("line 2: create Thing b", "line 1: create Thing a")
+    assert set(shelf.content) == {"a", "b"}
 
 
 @pytest.mark.parametrize("is_done", [True, False])
