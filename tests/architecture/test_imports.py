@@ -54,6 +54,24 @@ def test_short_commands_load_no_planner_and_start_no_process(name):
     assert not {"asyncio", "subprocess", "yaml", *ours} & loaded
 
 
+@pytest.mark.unmeasured
+@pytest.mark.parametrize("name", ["flow", "invoke", "lab", "logs", "server"])
+def test_what_signs_calls_comes_with_the_first_call_that_is_signed(name):
+    """Calls of the admin API carry a token: settle, status or list need neither digests nor dates."""
+    loaded = modules_after(f"import emulator.cli.commands.{name}")
+
+    assert not {"hashlib", "hmac", "datetime", "emulator.auth.signed_request", "emulator.http.message"} & loaded
+
+
+@pytest.mark.unmeasured
+@pytest.mark.parametrize(("text", "needed"), [("queue", False), ("队列", True)])
+def test_the_character_database_is_loaded_for_text_that_is_not_ascii(text, needed):
+    """An English table needs no widths of characters."""
+    loaded = modules_after(f"from emulator.cli.output import padded; padded({text!a}, 8)")
+
+    assert ("unicodedata" in loaded) is needed
+
+
 @pytest.mark.parametrize(
     "name", [each.name for each in pkgutil.walk_packages(emulator.__path__, "emulator.") if each.ispkg]
 )
