@@ -34,6 +34,7 @@ def test_what_only_some_calls_need_is_not_loaded_with_the_services():
 
     seldom = {"emulator.services.workflow.languages.document", "emulator.services.fc.catalog.archive", "zipfile"}
     assert not seldom & loaded
+    assert not {"emulator.cli.client", "ctypes"} & loaded  # what starts in the background, and what watches a folder
 
 
 @pytest.mark.unmeasured
