@@ -4,16 +4,18 @@ The file is generated at the first start and readable by its owner only. What th
 file and is never written to it.
 """
 
-import hashlib
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from emulator.auth.signed_request import AccessKey
 from emulator.config import DEFAULT_REGION, Config
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import AccountId, Region, Tenant
-from emulator.kernel.ids import Ids
 from emulator.kernel.system import write_private
+
+if TYPE_CHECKING:
+    from emulator.auth.signed_request import AccessKey
+    from emulator.kernel.ids import Ids
 
 FILE_NAME = "keys.json"
 
@@ -45,8 +47,10 @@ class InstallationKeys:
         return Tenant(AccountId(self.account_id), Region(self.region))
 
     @property
-    def root(self) -> AccessKey:
+    def root(self) -> "AccessKey":
         """The key of the account itself."""
+        from emulator.auth.signed_request import AccessKey  # with what signs; half of the commands sign nothing
+
         account = self.tenant.account
         arn = f"acs:ram::{account}:root"
         return AccessKey(key_id=self.access_key_id, secret=self.access_key_secret, account=account, arn=arn)
@@ -56,6 +60,8 @@ class InstallationKeys:
         """An id that everybody may know, the same as long as the state folder keeps its token; empty without one."""
         if not self.admin_token:
             return ""
+        import hashlib  # with OpenSSL; most commands need none of it
+
         return hashlib.sha256(b"localyun installation " + self.admin_token.encode()).hexdigest()[:16]
 
 
@@ -74,7 +80,7 @@ def load(config: Config) -> InstallationKeys | None:
     return _laid_over(_parse(path, text), config)
 
 
-def load_or_create(config: Config, ids: Ids) -> InstallationKeys:
+def load_or_create(config: Config, ids: "Ids") -> InstallationKeys:
     """Read the file of ``config.state``, which must exist, and generate it first when there is none.
 
     Raises: KeyFileDamaged; OSError when the file cannot be read or written.

@@ -4,8 +4,7 @@ Each is a process of its own, as from a shell: it gets arguments, environment, w
 runs `emulator.cli.main.main` and ends as Python ends, but for the freeing of memory. What decides how Python itself
 starts (its own variables, the locale) is not obeyed; where that matters, or where the system cannot do this, the
 program is started the ordinary way. A state without an authority gets certificates that are made once, and what such a
-process starts in the background (``start -d``) is forked from it in turn. An emulator that begins without functions
-prepares nothing for their first call, which most are not sent; each that is started the ordinary way does.
+process starts in the background (``start -d``) is forked from it in turn.
 
 `popen_code` does the same for programs of tests, whose libraries take longer to load than what they are for.
 """
@@ -261,23 +260,11 @@ def _load(modules):
         importlib.import_module(name)
     if not modules:
         from emulator import app
-        from emulator.services.fc.runtime.launcher import Launchers
 
         app.CertificateAuthority = ready_certificates.authority(app.CertificateAuthority)
-        Launchers.warm_up = _for_functions(Launchers.warm_up)
         subprocess.Popen = Background
     gc.collect()
     gc.freeze()
-
-
-def _for_functions(warm_up):
-    """Return *warm_up* of launchers for emulators that begin with functions."""
-
-    def prepare(launchers):
-        if "--functions" in sys.argv or "LOCALYUN_FUNCTIONS" in os.environ or Path("functions").is_dir():
-            warm_up(launchers)
-
-    return prepare
 
 
 class Background(subprocess.Popen):

@@ -120,7 +120,6 @@ COMMANDS: dict[str, str] = {
     "status": "",
     "list": "",
     "env": "",
-    "config": "",
     "doctor": "",
     "logs": "-n 10",
     "function list": "",
@@ -166,6 +165,7 @@ COMMANDS: dict[str, str] = {
 
 NO_COMMANDS = {
     "start": "measured as a start", "stop": "ends it", "completion": "no server", "version": "no server",
+    "config": "no server",
     "support": "writes files of the machine", "init": "no server", "tutorial list": "no server",
     "tutorial run": "waits",
     "docs": "no server", "explain": "no server", "mcp": "a session", "exec": "runs a program", "console": "a browser",

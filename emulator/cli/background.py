@@ -13,7 +13,6 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from emulator.cli import endpoint
-from emulator.cli.client import Client, connect, until
 from emulator.cli.output import (
     CommandFailed,
     NoEmulator,
@@ -37,6 +36,8 @@ from emulator.wire.schema.settings import written
 
 if TYPE_CHECKING:
     import subprocess
+
+    from emulator.cli.client import Client
 
 CONSOLE = "/_localyun/console/"
 
@@ -159,11 +160,13 @@ def start(settings: Settings, *, as_json: bool) -> int:
     return 0
 
 
-def launch(settings: Settings) -> Client:
+def launch(settings: Settings) -> "Client":
     """Start an emulator in the background and return a client for it once it answers.
 
     Raises: CommandFailed.
     """
+    from emulator.cli.client import connect, until  # an emulator in the foreground asks no other one
+
     state = settings.config.state
     path = state / "logs" / LOG_NAME
     try:
@@ -232,6 +235,8 @@ def _serves(state: Path, pid: int) -> bool:
     record = endpoint.read(state)
     if record is None or record.pid != pid:
         return False
+    from emulator.cli.client import Client  # `launch` has imported it
+
     try:
         Client(record, None, state).ping()
     except NoEmulator:

@@ -8,7 +8,7 @@ import os
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from emulator import keyfile
@@ -16,13 +16,13 @@ from emulator.cli import endpoint
 from emulator.cli.connection import Connection, Reply
 from emulator.cli.output import CallRefused, CommandFailed, _, complain, note, reason_of, wants_json
 from emulator.config import Config, Settings
-from emulator.http.message import Headers, Request
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.frozen import replace
-from emulator.kernel.ids import RandomIds
 from emulator.kernel.metering import UNMETERED
 from emulator.keyfile import InstallationKeys
-from emulator.wire.dates import http_date
+
+if TYPE_CHECKING:
+    from emulator.http.message import Request
 
 FC_VERSION = "2016-08-15"
 FC3_VERSION = "2023-03-30"
@@ -132,7 +132,8 @@ class Client(Connection):
         self, version: str, action: str, parameters: Mapping[str, str], timeout_s: float = CALL_TIMEOUT_S
     ) -> dict[str, Any]:
         """Call an operation of the RPC service that has this API version and return its answer."""
-        from emulator.auth import rpc  # a command signs in one way only
+        from emulator.auth import rpc  # a command signs in one way only, or in none
+        from emulator.kernel.ids import RandomIds
 
         signed = rpc.signed_parameters(
             "POST",
@@ -171,13 +172,16 @@ class Client(Connection):
 
     def _signed(
         self,
-        authorization: Callable[[Request, str, str], str],
+        authorization: "Callable[[Request, str, str], str]",
         method: str,
         target: str,
         body: bytes,
         headers: Mapping[str, str],
         timeout_s: float | None,
     ) -> Reply:
+        from emulator.http.message import Headers, Request  # imported with the scheme
+        from emulator.wire.dates import http_date
+
         host = self._host or urlsplit(self.endpoint.http).netloc
         complete = {"Date": http_date(SystemClock().now()), "Host": host, **headers}
         request = Request(method, target, Headers(complete.items()), body)

@@ -260,8 +260,6 @@ def progress_beside(label: str, value: object) -> None:
 
 
 def _beside(label: str, value: object, stream: TextIO) -> str:
-    from emulator.drawing.text_width import cells  # as below
-
     line = f"{label}{'' if label.endswith(_COLON) else ' '}{value}"
     limit = _line_limit(stream)
     return line if limit is None or cells(line) <= limit else f"{label}\n  {value}"
@@ -303,17 +301,20 @@ _NEXT_LINE = 4
 
 def padded(text: str, width: int) -> str:
     """Return *text* with blanks behind it up to *width* cells."""
-    if text.isascii():
-        return text.ljust(width)
-    from emulator.drawing.text_width import cells  # as below
-
     return text + " " * (width - cells(text))
+
+
+def cells(text: str) -> int:
+    """Return how many cells of a terminal *text* takes."""
+    if text.isascii():
+        return len(text)
+    from emulator.drawing import text_width  # with the character database, which English tables need not
+
+    return text_width.cells(text)
 
 
 def say_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print rows in columns under headings; the last column is as wide as it needs, and folded at a terminal's edge."""
-    from emulator.drawing.text_width import cells  # only tables are measured
-
     titles = [_(each) if each else "" for each in headings]
     texts = [[("" if cell is None else str(cell)) for cell in row] for row in rows]
     widths = [max(cells(row[column]) for row in [titles, *texts]) for column in range(len(headings))]
@@ -325,8 +326,6 @@ def say_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None
 
 def say_pairs(pairs: Mapping[str, Any]) -> None:
     """Print a name and its value per line, values in a column, folded at a terminal's edge; a list is a line each."""
-    from emulator.drawing.text_width import cells  # as above
-
     width = max((cells(name) for name in pairs), default=0)
     for name, value in pairs.items():
         for number, line in enumerate(value if isinstance(value, list) else [value]):
@@ -338,7 +337,7 @@ def folded(begin: str, last: str, widest: int = 0, stream: TextIO | None = None)
     limit = _line_limit(stream or sys.stdout)
     if not last or limit is None:
         return (begin + last).rstrip()
-    from emulator.drawing.text_width import cells, fold  # as above
+    from emulator.drawing.text_width import fold  # as above
 
     start = cells(begin)
     if start + max(widest, cells(last)) <= limit:
@@ -379,8 +378,8 @@ def show(arguments: Namespace, rows: Sequence[Fields], *, as_list: bool = True) 
 
 def show_table(arguments: Namespace, columns: dict[str, str], entries: Sequence[Fields]) -> int:
     """Print things as rows; *columns* maps headings to the names of fields. JSON has all fields."""
-    cells = ([readable(name, item.get(name)) for name in columns.values()] for item in entries)
-    rows = [[short(each, _CELL_WIDTH) if isinstance(each, str) else each for each in row] for row in cells]
+    found = ([readable(name, item.get(name)) for name in columns.values()] for item in entries)
+    rows = [[short(each, _CELL_WIDTH) if isinstance(each, str) else each for each in row] for row in found]
     return show_rows(arguments, list(columns), rows, list(entries))
 
 

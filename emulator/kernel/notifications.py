@@ -4,7 +4,6 @@ A program can therefore ask "has anything changed?" at the moment it matters, fo
 of looking at every file or of waiting for its next look.
 """
 
-import ctypes
 import os
 import select
 import struct
@@ -56,7 +55,9 @@ class Notifications:
     def __init__(self) -> None:
         if not system.NOTIFICATIONS:
             raise OSError("this system has no notifications of changed files")
-        self._library = ctypes.CDLL(None, use_errno=True)
+        import ctypes  # 32 classes, and many emulators have no folder to watch
+
+        self._library, self._error_number = ctypes.CDLL(None, use_errno=True), ctypes.get_errno
         self.descriptor = self._checked(self._library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
         self._poll = select.poll()
         self._poll.register(self.descriptor, select.POLLIN)
@@ -98,6 +99,6 @@ class Notifications:
 
     def _checked(self, result: int) -> int:
         if result < 0:
-            number = ctypes.get_errno()
+            number = self._error_number()
             raise OSError(number, os.strerror(number))
         return result

@@ -34,6 +34,7 @@ def test_what_only_some_calls_need_is_not_loaded_with_the_services():
 
     seldom = {"emulator.services.workflow.languages.document", "emulator.services.fc.catalog.archive", "zipfile"}
     assert not seldom & loaded
+    assert not {"emulator.cli.client", "ctypes"} & loaded  # what starts in the background, and what watches a folder
 
 
 @pytest.mark.unmeasured
@@ -52,6 +53,24 @@ def test_short_commands_load_no_planner_and_start_no_process(name):
 
     ours = {f"emulator.{each}" for each in ("cli.refusals", "cli.tree_view", "deploy.planner")}
     assert not {"asyncio", "subprocess", "yaml", *ours} & loaded
+
+
+@pytest.mark.unmeasured
+@pytest.mark.parametrize("name", ["flow", "invoke", "lab", "logs", "server"])
+def test_what_signs_calls_comes_with_the_first_call_that_is_signed(name):
+    """Calls of the admin API carry a token: settle, status or list need neither digests nor dates."""
+    loaded = modules_after(f"import emulator.cli.commands.{name}")
+
+    assert not {"hashlib", "hmac", "datetime", "emulator.auth.signed_request", "emulator.http.message"} & loaded
+
+
+@pytest.mark.unmeasured
+@pytest.mark.parametrize(("text", "needed"), [("queue", False), ("队列", True)])
+def test_the_character_database_is_loaded_for_text_that_is_not_ascii(text, needed):
+    """An English table needs no widths of characters."""
+    loaded = modules_after(f"from emulator.cli.output import padded; padded({text!a}, 8)")
+
+    assert ("unicodedata" in loaded) is needed
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,9 @@ class CodeReader:
             cold=False,
         )
 
+    def expect_calls(self) -> None:
+        pass
+
     def end_all(self) -> None:
         pass
 

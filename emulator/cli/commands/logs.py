@@ -3,7 +3,6 @@
 With ``--otlp`` a trace is sent as spans too (extra ``localyun[otel]``).
 """
 
-import hashlib
 import sys
 from argparse import Namespace
 from typing import Any
@@ -108,6 +107,8 @@ def export_spans(answer: dict[str, Any], url: str) -> int:
 
     Raises: CommandFailed without the extra, or when the collector does not take the spans.
     """
+    import hashlib  # spans only
+
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import Resource

@@ -47,6 +47,9 @@ StartShell = Callable[[Callable[[int, bytes], None], Callable[[], None]], Shell]
 class Instances(Protocol):
     """Runs calls in instances; `emulator.services.fc.runtime.pool.InstancePool` in a running emulator."""
 
+    def expect_calls(self) -> None:
+        """Start preparing what makes first calls quick, without waiting for it: there is a function."""
+
     async def invoke(self, image: FunctionImage, invocation: Invocation, seat: Seat | None = None) -> InvocationResult:
         """Run one call in a warm instance of *image*, or in a new one; that of a session where its *seat* is.
 

@@ -112,12 +112,15 @@ class FunctionCompute:
         database.on_rollback(self._loader.forget)
         self.follower: Follower | None = None
         self._shown_names: set[str] = set()
+        self._expects_calls = False
+        store.watch(self._expect_calls)
 
     async def start(self, functions_folder: Path | None = None) -> None:
         """Load the functions folder and watch it from now on; the first call may come when this returns.
 
         Functions of a folder loaded by an earlier start and not in this one are forgotten.
         """
+        self._expect_calls()
         snapshot = Snapshot()
         if functions_folder is not None:
             self.follower = Follower(functions_folder, self._clock, self._take)
@@ -127,7 +130,14 @@ class FunctionCompute:
             self.follower.start()
         await self._go_on()
 
+    def _expect_calls(self) -> None:
+        """Let the first call be prepared as soon as there is a function, which many emulators never have."""
+        if not self._expects_calls and self.store.has_functions():
+            self._expects_calls = True
+            self.instances.expect_calls()
+
     async def _go_on(self) -> None:
+        self._expect_calls()
         self.unused_packages.remove_later(limits.CODE_SWEPT_AFTER_START_S)
         self.provisioner.start()
         await self.sessions.start()

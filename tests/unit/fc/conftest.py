@@ -48,6 +48,10 @@ class EchoInstances:
         self.retired: list[str] = []
         self.provisioned: dict[str, tuple[FunctionImage, int]] = {}
         self.answer: Callable[[FunctionImage, Invocation], InvocationResult] | None = None
+        self.expecting = 0
+
+    def expect_calls(self) -> None:
+        self.expecting += 1
 
     async def invoke(self, image: FunctionImage, invocation: Invocation) -> InvocationResult:
         self.images.append(image)

@@ -317,6 +317,11 @@ class CatalogStore(CountingStore):
             while some := rows.fetchmany(_AT_ONCE):
                 yield Loaded(functions=[_FUNCTIONS.item(row) for row in some])
 
+    def has_functions(self) -> bool:
+        """Whether any account has a function."""
+        found: bool = self._database.read("SELECT EXISTS (SELECT 1 FROM fc_functions)").fetchone()[0]
+        return found
+
     def keys(self) -> list[tuple[Tenant, str, str, int]]:
         """Return (tenant, service, name, version) of every function."""
         rows = self._database.read("SELECT account, region, service, name, version FROM fc_functions")

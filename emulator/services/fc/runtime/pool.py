@@ -90,10 +90,14 @@ class InstancePool:
         self._reaper = Reaper(clock, settings.idle_s * 1000, self._instances.values, self._retire)
 
     async def start(self) -> None:
-        """Start preparing what makes first calls quick, without waiting for it."""
+        """Be ready for calls."""
         self._tasks = TaskGroup("instances")
         self._reaper.open(asyncio.get_running_loop())
         self._starter.open()
+
+    def expect_calls(self) -> None:
+        """Start preparing what makes first calls quick, without waiting for it; what is prepared stays so."""
+        self._starter.launchers.warm_up()
 
     def clock_moved(self) -> None:
         """Reap what is idle for long enough by the time that the emulator's clock has been moved to, or frozen at."""

@@ -58,10 +58,9 @@ class Starter:
         self._spawn = spawn
 
     def open(self) -> None:
-        """Start preparing what makes first calls quick, without waiting for it; called on the loop."""
+        """Make the folder that those of the instances are made in."""
         self.launchers = Launchers(self._settings, self._ids)
         self._settings = self.launchers.settings
-        self.launchers.warm_up()
 
     async def close(self) -> None:
         """End what is left of the instances' processes, and remove their folders."""

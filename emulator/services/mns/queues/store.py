@@ -89,17 +89,12 @@ class Wanted(NamedTuple):
             sql += " AND fifo = ?"
             values.append(self.fifo)
         for tag in self.tags:
-            sql += _TAGGED
-            values += tag
+            sql += " AND instr(tags, ?)"  # a text cannot contain it: quotes in texts are escaped
+            values.append(json.dumps(tag))
         return sql, values
 
 
 EVERY = Wanted()
-
-_TAGGED = (
-    " AND tags <> '[]' AND EXISTS (SELECT 1 FROM json_each(tags)"
-    " WHERE json_extract(value, '$[0]') = ? AND json_extract(value, '$[1]') = ?)"
-)
 
 
 def all_named(

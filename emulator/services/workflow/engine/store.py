@@ -196,10 +196,11 @@ class EngineStore:
         ).fetchall()
 
     def parked(self, limit: int) -> list[tuple[ExecutionId, str, str]]:
-        """Return up to *limit* open executions that wait: id, flow and name, the oldest first."""
+        """Return up to *limit* open executions that wait: id, flow and name, by account and region the oldest first."""
         return self._database.read(
-            "SELECT e.id, f.name, e.name FROM workflow_executions e JOIN workflow_flows f ON f.id = e.flow"
-            " WHERE e.stopped_at IS NULL AND e.ready = 0 ORDER BY e.id LIMIT ?",
+            "SELECT e.id, f.name, e.name FROM workflow_worlds w CROSS JOIN workflow_executions e"
+            " JOIN workflow_flows f ON f.id = e.flow WHERE e.world = w.id AND e.stopped_at IS NULL AND e.ready = 0"
+            " ORDER BY w.id, e.id LIMIT ?",
             (limit,),
         ).fetchall()
 

@@ -4,12 +4,14 @@ import asyncio
 import json
 import os
 import shutil
+import sys
 
 import pytest
 
 from emulator.kernel.clock import Millis, VirtualClock
 from emulator.kernel.ids import RandomIds
 from emulator.services.fc.runtime.model import Credentials, InstancesExhausted
+from emulator.services.fc.runtime.zygote import Zygote
 from tests.waiting import until
 
 SLOW = """
@@ -45,6 +47,22 @@ async def test_busy_instance_is_not_shared(functions):
     assert len({result.body for result in results}) == 3
     assert all(result.cold for result in results)
     assert idle == ["idle"] * 3
+
+
+@pytest.mark.usefixtures("zygote")
+async def test_process_that_forks_instances_is_started_when_calls_are_expected(functions, monkeypatch):
+    """Once and not before, since many emulators have no function; the first call finds it there."""
+    started = []
+    made = Zygote.__init__
+    monkeypatch.setattr(Zygote, "__init__", lambda self, *given: started.append(given[0]) or made(self, *given))
+
+    async with functions.pool() as pool:
+        before = len(started)
+        pool.expect_calls()
+        pool.expect_calls()
+        result = await pool.invoke(functions.image("def handler(event, context): return 1"), functions.invocation())
+
+    assert (before, started, result.body) == (0, [sys.executable], b"1")
 
 
 async def test_instance_whose_id_comes_again_waits_for_the_former_one(functions, monkeypatch):

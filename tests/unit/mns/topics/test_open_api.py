@@ -290,6 +290,26 @@ async def test_lists_are_filtered_by_name_type_and_tags(new_site, kind):
         assert listed(**{"Tag.1.Key": "team", "Tag.1.Value": "y"}) == {}
 
 
+@pytest.mark.parametrize("kind", ["Queue", "Topic"])
+async def test_a_tag_is_found_as_a_whole_whatever_stands_in_it(new_site, kind):
+    """Neither a part of a tag nor a text that looks like one in another tag's value is the tag."""
+    odd = 'a", "b"], ["team", "x'
+    async with new_site() as site:
+        body(site.act(f"Create{kind}", **{f"{kind}Name": "odd", "Tag.1.Key": "note", "Tag.1.Value": odd}))
+        both = {"Tag.1.Key": "first", "Tag.1.Value": "", "Tag.2.Key": "team", "Tag.2.Value": "\u8336\\"}
+        body(site.act(f"Create{kind}", **{f"{kind}Name": "two"}, **both))
+
+        def listed(key, value):
+            data = body(site.act(f"List{kind}", **{"Tag.1.Key": key, "Tag.1.Value": value}))["Data"]
+            return [each[f"{kind}Name"] for each in data["PageData"]]
+
+        found = [listed("note", odd), listed("first", ""), listed("team", "\u8336\\")]
+        not_found = [listed("team", "x"), listed("note", "a"), listed("eam", "\u8336\\"), listed("team", "\u8336")]
+
+    assert found == [["odd"], ["two"], ["two"]]
+    assert not_found == [[]] * 4
+
+
 async def test_subscriptions_are_listed_by_name_and_endpoint(new_site):
     """The last part of an endpoint is enough; a list leaves the rate limit out."""
 

@@ -1,10 +1,18 @@
-"""Executions of all flows are found by the beginnings of their names and by their errors."""
+"""Executions of all flows are found by the beginnings of their names and by their errors; those that wait for a report."""
 
 import pytest
 
+from benchmarks.big_state import copy_rows
+from tests.sqlite_steps import counted_steps
 from tests.unit.workflow.conftest import WORLD
 
 FAILING = "version: v1\ntype: flow\nsteps:\n  - {type: fail, name: f, error: E, cause: no tea}\n"
+CALLBACK = """
+version: v1
+type: flow
+steps:
+  - {type: task, name: t, resourceArn: 'acs:fc:::services/s/functions/f', pattern: waitForCallback}
+"""
 PASSING = "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: p}\n"
 
 
@@ -52,3 +60,24 @@ async def test_errors_are_listed_newest_first_without_what_went_well(bench):
         " WHERE e.world = 1 AND e.error <> '' AND e.id < 9 ORDER BY e.id DESC LIMIT 2"
     ).fetchall()
     assert "workflow_executions_with_errors" in str(plan[0])
+
+
+async def test_executions_that_have_ended_are_passed_over_to_find_what_waits_for_a_report(workflow):
+    """A settle asks each time."""
+    async with workflow() as bench:
+        bench.functions.on("f", lambda event: {})
+        await bench.flow(PASSING)
+        await bench.flow(CALLBACK, name="waits")
+        await bench.begin(name="ended")
+        await bench.begin(name="e", flow="waits")
+        await bench.settle()
+        spent = []
+        for number in (30, 300):
+            copied = {"id": f"id + {number} * 10 + n", "name": f"name || '{number}.' || n"}
+            copy_rows(bench.database._connection, "workflow_executions", number, copied, "name = 'ended'")
+            with counted_steps(bench.database) as steps:
+                waiting = bench.service.waiting_for_reports(5)
+            spent += steps
+
+    assert waiting == [("waits", "e", "t")]
+    assert spent[1] <= spent[0] * 1.1, spent
