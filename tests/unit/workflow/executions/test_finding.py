@@ -1,4 +1,4 @@
-"""Executions of all flows are found by the beginnings of their names and by their errors; those that wait for a report."""
+"""Finding executions in all flows: by the beginnings of names, by errors, and those that wait for a report."""
 
 import pytest
 
