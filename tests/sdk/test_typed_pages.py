@@ -107,6 +107,7 @@ PAGES = {
     "docs/quickstart.md, step by step": Page(
         name="docs/quickstart.md",
         start="## A function",
+        end="## Uninstall",
         shown={"first.py": "python"},
         then={'eval "$(localyun env)"': "python first.py"},
         printed=(
@@ -116,6 +117,16 @@ PAGES = {
             "greeting.svg",
             'execution Succeeded: {"s":"ok"}',
         ),
+    ),
+    "docs/quickstart.md, uninstalled": Page(
+        name="docs/quickstart.md",
+        start="## Uninstall",
+        before="""export HOME="$PWD" XDG_CACHE_HOME= XDG_RUNTIME_DIR=
+localyun start -d
+localyun exec -- true
+localyun tutorial run transaction""",
+        then={"rm -rf ~/.cache": 'echo "left: $(ls -A .cache) $(ls -A)"'},
+        printed=("stopped http", "left:  .cache\n"),
     ),
     "docs/deploy.md": Page(
         before="localyun start -d",
