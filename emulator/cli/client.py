@@ -241,13 +241,13 @@ def connect(settings: Settings, environ: Mapping[str, str] = os.environ) -> Clie
         own = replace(own, **where.keys) if where.keys is not None else _kept(config)
         keys = own if config.access_key_id is None else keys
     if keys is None and config.access_key_id and config.access_key_secret and config.account_id:
-        # An emulator elsewhere, known from the environment alone: enough to sign, not enough for the admin API.
+        # An emulator elsewhere, as in a container, known from the environment alone, as `localyun env` prints it there.
         keys = keyfile.InstallationKeys(
             access_key_id=config.access_key_id,
             access_key_secret=config.access_key_secret,
             account_id=config.account_id,
             region=config.region or "cn-hangzhou",
-            admin_token="",
+            admin_token=environ.get("LOCALYUN_TOKEN", ""),
         )
     given_over = own if keys != own else None
     region = config.region if own is not None and config.region != own.region else None

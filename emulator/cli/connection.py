@@ -314,7 +314,11 @@ class Connection:
         if not self._is_ours(health):
             return self._other(health)
         if not self.keys.admin_token and refusal.code == "Forbidden":
-            return CommandFailed(_("this command needs the admin token in the emulator's state folder: --state DIR"))
+            text = _(
+                "this command needs the emulator's admin token: name its state folder with --state DIR, or set "
+                "LOCALYUN_TOKEN"
+            )
+            return CommandFailed(text)
         if not refusal.code.startswith(("InvalidAccessKey", "Signature")):
             return refusal
         owner = next((each.state for each in endpoint.running() if each.http == self.endpoint.http), "-")

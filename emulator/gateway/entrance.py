@@ -226,7 +226,10 @@ class Entrance:
         route = choose(call, loopback=is_loopback(host) and not owner, console=is_console_host(host), owner=owner)
         front = self.fronts.get(route.front)
         if front is None:
-            raise GatewayError("NoSuchService", method=call.http.method, path=call.http.path)
+            is_own = call.http.path.startswith(ADMIN_PREFIX) and not is_loopback(host)
+            raise GatewayError(
+                "OwnPages" if is_own else "NoSuchService", method=call.http.method, path=call.http.path, host=host
+            )
         call.region = Region(route.host.region) if route.host.region else self._region
         call.host_account = AccountId(route.host.account) if route.host.account else None
         return front

@@ -31,6 +31,11 @@ ERRORS: Mapping[str, ErrorRow] = {
         "No service is named by this request: {method} {path}. Point an SDK at this address; see /_localyun/health.",
         "NotFound",
     ),
+    "OwnPages": ErrorRow(
+        404,
+        "{path} is served at the names of the loopback address only, such as 127.0.0.1 or localhost, not at '{host}'.",
+        "NotFound",
+    ),
     "BodyTooLarge": ErrorRow(413, "The body is larger than {limit} bytes.", "EntityTooLarge"),
     # the admin API
     "Forbidden": ErrorRow(403, "This call needs the header X-Localyun-Token with this installation's admin token."),

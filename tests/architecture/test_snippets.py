@@ -202,7 +202,7 @@ NOT_OURS = {
     "curl": "needs an emulator; the path is checked by test_docs",
     ".venv/bin/python": "takes half an hour",
     **dict.fromkeys(("python", "python3"), "a program of this repository, or one the page shows"),
-    **dict.fromkeys((".", "cat", "cp", "eval", "export", "mkdir"), "the shell's own"),
+    **dict.fromkeys((".", "cat", "cp", "eval", "export", "mkdir", "rm"), "the shell's own"),
 }
 """First words of lines to be typed that are not `localyun`, and why nothing but their syntax is looked at."""
 

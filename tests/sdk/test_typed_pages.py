@@ -40,6 +40,14 @@ queue.delete()
 """
 """A program for the cloud, with the cloud's address."""
 
+NODE_PROGRAM = """
+const host = `${process.env.LOCALYUN_ACCOUNT_ID}.mns.cn-hangzhou.aliyuncs.com`;
+require("https").get(`https://${host}/queues`, async (answer) => {
+  for await (const piece of answer) console.log(/<Code>(.*)<\\/Code>/.exec(piece)?.[1]);
+});
+"""
+"""Another, which sends no signature."""
+
 TEMPLATE = """
 ROSTemplateFormatVersion: "2015-09-01"
 Parameters:
@@ -107,6 +115,7 @@ PAGES = {
     "docs/quickstart.md, step by step": Page(
         name="docs/quickstart.md",
         start="## A function",
+        end="## Uninstall",
         shown={"first.py": "python"},
         then={'eval "$(localyun env)"': "python first.py"},
         printed=(
@@ -117,10 +126,27 @@ PAGES = {
             'execution Succeeded: {"s":"ok"}',
         ),
     ),
+    "docs/quickstart.md, uninstalled": Page(
+        name="docs/quickstart.md",
+        start="## Uninstall",
+        before="""export HOME="$PWD" XDG_CACHE_HOME= XDG_RUNTIME_DIR=
+localyun start -d
+localyun exec -- true
+localyun tutorial run transaction""",
+        then={"rm -rf ~/.cache": 'echo "left: $(ls -A .cache) $(ls -A)"'},
+        printed=("stopped http", "left:  .cache\n"),
+    ),
     "docs/deploy.md": Page(
         before="localyun start -d",
         files={"template.yml": TEMPLATE},
         printed=("plan: 2 to create", "plan: 1 to update", "removed empty: 2 resources"),
+    ),
+    "docs/sdks/node.md": Page(
+        tools=("node", "npm"),
+        before="export NPM_CONFIG_UPDATE_NOTIFIER=false",
+        files={"app.js": NODE_PROGRAM, "package.json": '{"scripts": {"test": "node app.js"}}'},
+        then={"localyun exec -- node": "echo running", "localyun exec --start": "echo tested"},
+        printed=("MissingVersionHeader\nrunning", "MissingVersionHeader\ntested"),
     ),
     "docs/exec.md": Page(
         files={

@@ -81,6 +81,21 @@ def test_stop_without_an_emulator_says_what_runs_elsewhere(program):
     assert none.stderr.endswith("Nothing was stopped: you have no running emulator.\n")
 
 
+def test_variables_of_env_are_enough_where_the_state_folder_is_not(program):
+    """As on the host of a container: calls are signed, and the admin API is open to who has the token."""
+    program.start()
+    printed = program.run("env", "--shell", "dotenv").stdout
+    variables = dict(line.split("=", 1) for line in printed.splitlines()) | {"LOCALYUN_STATE": "/data"}
+    without = {**variables, "LOCALYUN_TOKEN": ""}
+
+    made = program.run("queue", "create", "orders", **variables)
+    moved = program.run("clock", "advance", "1h", **variables)
+    refused = program.run("clock", "advance", "1h", **without)
+
+    assert (made.returncode, moved.returncode, refused.returncode) == (0, 0, 1), made.stderr + moved.stderr
+    assert "or set LOCALYUN_TOKEN" in refused.stderr
+
+
 def test_second_start_in_a_folder_says_that_its_emulator_runs(folders):
     """It can be used; the folder is not taken by a stranger."""
     program, _, _ = folders

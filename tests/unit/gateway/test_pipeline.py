@@ -46,7 +46,7 @@ def pipeline_with(operations, *, lenient=True):
             fronts=fronts,
             loaded=loaded,
             authenticator=Authenticator(Keyring(KEY), lenient=lenient, nonces=NonceMemory()),
-            policy=HostPolicy(),
+            policy=HostPolicy({"container"}),
             clock=clock,
             account=KEY.account,
             region="cn-hangzhou",
@@ -75,6 +75,19 @@ async def call(pipeline, target, method="GET", body=b"", **headers):
         await asyncio.sleep(0)
     assert len(answers) == 1
     return answers[0].status, json.loads(answers[0].body)
+
+
+async def test_own_pages_at_an_allowed_name_are_refused_with_the_names_they_are_served_at():
+    """A container beside the emulator's may call its services, and learns where the admin API is."""
+    pipeline, _ = pipeline_with({})
+
+    status, reply = await call(pipeline, "/_localyun/health", host="container:8868")
+    elsewhere = await call(pipeline, "/health", host="container:8868")
+
+    assert (status, reply["Code"]) == (404, "NotFound")
+    assert reply["Message"].startswith("/_localyun/health is served at the names of the loopback address only")
+    assert reply["Message"].endswith("not at 'container'.")
+    assert elsewhere[1]["Message"].startswith("No service is named by this request: GET /health.")
 
 
 async def test_an_operation_gets_its_parameters_and_a_request_id_is_added():
