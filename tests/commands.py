@@ -35,6 +35,8 @@ ROOT = Path(__file__).resolve().parent.parent
 COMMAND = [sys.executable, "-m", "emulator"]
 _OF_PYTHON = ("PYTHON", "LC_", "LANG", "COVERAGE_PROCESS", "LOCALYUN_WITHOUT")
 """Variables that are read when Python starts or modules are imported."""
+_OF_LANGUAGE = ("LC_", "LANG", "PYTHONUTF8")
+"""What the command alone reads, and as it runs, where PYTHONUTF8 has settled Python's encodings: as they are here."""
 _BYTES = 256 * 1024
 
 
@@ -55,12 +57,18 @@ def popen_code(code, arguments, *, loaded, cwd=".", env=os.environ, stdin=None, 
 
 
 class Forking:
-    """`subprocess` for `emulator.testing.process`: what starts the program from this installation forks it."""
+    """`subprocess` for `emulator.testing`: what starts the program from this installation forks it."""
 
     OWN = own_command()
 
     def __getattr__(self, name):
         return getattr(subprocess, name)
+
+    def run(self, command, **given):
+        """Run *command* to its end without input; one that is not the program in a process of its own."""
+        if command[: len(self.OWN)] == self.OWN and _can_fork(given["env"]):
+            return run(command[len(self.OWN) :], cwd=Path.cwd(), env=given["env"], timeout=None)
+        return subprocess.run(command, **given)
 
     def Popen(self, command, **given):
         """Start *command*, which a process of its own runs where it is not the program."""
@@ -97,6 +105,8 @@ def _can_fork(env):
     ours = {name: value for name, value in os.environ.items() if name.startswith(_OF_PYTHON)}
     theirs = {name: value for name, value in env.items() if name.startswith(_OF_PYTHON)}
     differs = {name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)}
+    if theirs.get("PYTHONUTF8") == "1":
+        differs = {name for name in differs if not name.startswith(_OF_LANGUAGE)}
     return hasattr(os, "pidfd_open") and not any(name.startswith("COVERAGE") for name in theirs) and (
         not differs - {"PYTHONPATH"} and env.get("PYTHONPATH", str(ROOT)) == str(ROOT)
     )  # fmt: skip

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from emulator.testing import process
+from emulator.testing import kit, process
 from tests import commands, ready_certificates
 from tests.waiting import eventually
 
@@ -255,9 +255,10 @@ class CoreFnf:
 
 @pytest.fixture(scope="session", autouse=True)
 def _kits_are_forked():
-    """`emulator.testing.Emulator` starts as `RunningEmulator` does; tests/plugin has it start by itself."""
+    """`emulator.testing` starts the program as `RunningEmulator` does; tests/plugin has it start by itself."""
     with pytest.MonkeyPatch.context() as patching:
-        patching.setattr(process, "subprocess", commands.Forking())
+        for each in (process, kit):
+            patching.setattr(each, "subprocess", commands.Forking())
         yield
 
 

@@ -1,12 +1,12 @@
 """``localyun explore``: outcomes with the schedules that lead there, and one of them again."""
 
 import json
-import subprocess
+from pathlib import Path
 
 import pytest
 import requests
 
-from emulator.kernel.system import own_command
+from tests import commands
 from tests.exploration.test_tutorials import UNDOING, made
 
 INPUT = json.dumps({f"{name}_result": "success" for name in UNDOING})
@@ -16,12 +16,14 @@ STEP = (
 )
 
 
+def run(localyun, *words, **env):
+    """Run the command on an emulator, in UTF-8 whatever the locale."""
+    return commands.run(["explore", *words], cwd=Path.cwd(), env={**localyun.env, "PYTHONUTF8": "1", **env}, timeout=60)
+
+
 def explored(localyun, flow, *words, code):
     """Return what the command prints as JSON."""
-    done = subprocess.run(
-        own_command("explore", flow, "--patience", "20s", "--json", *words),
-        env={**localyun.env, "PYTHONUTF8": "1"}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = run(localyun, flow, "--patience", "20s", "--json", *words)
     assert done.returncode == code, done.stderr
     return json.loads(done.stdout) if code < 2 else done.stderr
 
@@ -83,10 +85,7 @@ def test_what_was_found_has_a_page(bare, mocks):
 def test_address_of_the_page_is_the_last_line(bare, mocks):
     """It opens the console at the outcomes."""
     flow = made(bare, "multi-step-transaction", "flow")
-    done = subprocess.run(
-        own_command("explore", flow.name, "--input", INPUT, *mocks),
-        env={**bare.env, "PYTHONUTF8": "1", "LC_ALL": "C"}, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    done = run(bare, flow.name, "--input", INPUT, *mocks, LC_ALL="C")
 
     lines = done.stdout.splitlines()
     address = lines[-1].strip()
@@ -103,10 +102,7 @@ def test_address_of_the_page_is_the_last_line(bare, mocks):
 def test_rows_are_in_the_language_of_the_user(bare, mocks):
     """The first schedule keeps the name that can be typed."""
     flow = made(bare, "multi-step-transaction", "flow")
-    done = subprocess.run(
-        own_command("explore", flow.name, "--input", INPUT, *mocks, "--no-link"),
-        env={**bare.env, "PYTHONUTF8": "1", "LC_ALL": "zh_CN.UTF-8"}, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    done = run(bare, flow.name, "--input", INPUT, *mocks, "--no-link", LC_ALL="zh_CN.UTF-8")
 
     assert "第一个（first）" in done.stdout
     assert "fnf-demo/Operation 成功" in done.stdout

@@ -19,6 +19,7 @@ from uuid import uuid4
 import pytest
 
 from tests import commands
+from tests.jvm import JAVA, JAVAC
 from tests.waiting import eventually
 
 pytest.importorskip("aliyunsdkfnf")
@@ -334,7 +335,7 @@ def test_programs_started_by_a_hooked_program_find_the_proxy(emulator, go_progra
 
 @pytest.fixture(scope="module")
 def java_program(tmp_path_factory):
-    """The words that run the Java program of the scripts folder; the short time it has is no time to optimize."""
+    """The words that run the Java program of the scripts folder."""
     return java(tmp_path_factory.mktemp("java"), "Plain")
 
 
@@ -342,8 +343,8 @@ def java(folder, program):
     """Compile a Java program of the scripts folder to *folder*; return the words that run it."""
     if shutil.which("javac") is None:
         pytest.skip("needs a JDK")
-    subprocess.run(["javac", "-d", str(folder), str(SCRIPTS / f"{program}.java")], check=True, timeout=60)
-    return ["java", "-XX:TieredStopAtLevel=1", "-cp", str(folder), program]
+    subprocess.run([*JAVAC, "-d", str(folder), str(SCRIPTS / f"{program}.java")], check=True, timeout=60)
+    return [*JAVA, "-cp", str(folder), program]
 
 
 def test_java_program_trusts_the_emulator_s_certificates(emulator, java_program):

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.jvm import JAVA, MAVEN
+
 pytestmark = [pytest.mark.sdk, pytest.mark.timeout(400)]
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -37,7 +39,9 @@ def package() -> bytes:
 def attempt(command: list[str], folder: Path) -> str:
     """Run a step of a build and return why it failed, empty when it did not."""
     try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=BUILD_S)
+        done = subprocess.run(
+            command, cwd=folder, env=os.environ | MAVEN, capture_output=True, text=True, timeout=BUILD_S
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
     lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
@@ -111,7 +115,7 @@ def test_the_java_sdk_creates_calls_publishes_and_deletes(emulator, java_classpa
     """`com.aliyun:fc20230330`: a function of 3.0, its calls and failures, a version and an alias."""
     function = f"f{uuid.uuid4().hex[:12]}"
 
-    seen = run(["java", "-cp", java_classpath, "Main"], emulator, function)
+    seen = run([*JAVA, "-cp", java_classpath, "Main"], emulator, function)
 
     assert seen == {
         "function": function,

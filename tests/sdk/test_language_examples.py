@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.jvm import JAVA, JAVAC
 from tests.own_pytest import environment
 
 ROOT = Path(__file__).parents[2]
@@ -51,9 +52,9 @@ def test_java_example_compiles_and_reaches_the_emulator(tmp_path):
         "  }\n"
         "}\n"
     )
-    subprocess.run(["javac", "-d", "out", "Localyun.java", "Main.java"], cwd=tmp_path, check=True)
+    subprocess.run([*JAVAC, "-d", "out", "Localyun.java", "Main.java"], cwd=tmp_path, check=True)
 
-    done = run(tmp_path, "java", "-cp", "out", "example.Main")
+    done = run(tmp_path, *JAVA, "-cp", "out", "example.Main")
 
     assert done.returncode == 0, done.stderr
     assert abs(int(done.stdout.split()[-1]) - 24 * 3600 * 1000) < 60_000

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.kinds import nodes
 from emulator.services.fc.catalog.fields import FUNCTION_3
 from emulator.services.fc.sessions.codec import CHANGED, NEW
 from emulator.wire.schema.kinds import Shape
@@ -56,14 +57,12 @@ def written(model):
 @functools.cache
 def known_words():
     """Return every word of the emulator's names and texts in lower case."""
-    words = set()
+    texts = set()
     for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            texts = [getattr(node, name, None) for name in ("value", "arg", "id", "attr")]
-            words.update(
-                word for text in texts if isinstance(text, str) for word in re.findall(r"[a-z0-9]+", text.lower())
-            )
-    return words
+        for node in nodes(ast.parse(path.read_text(encoding="utf-8"))):
+            found = (getattr(node, name, None) for name in ("value", "arg", "id", "attr"))
+            texts.update(text for text in found if isinstance(text, str))
+    return set(re.findall(r"[a-z0-9]+", "\n".join(texts).lower()))
 
 
 @pytest.mark.parametrize("client", ABSENT)

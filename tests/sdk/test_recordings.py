@@ -90,14 +90,25 @@ def different(told):
     return [(each["operation"], one["kind"], one["place"]) for each in told["requests"] for one in each["differences"]]
 
 
-@pytest.fixture
-def recorded(program):
-    """A recording of official SDKs for all services and the three dialects of Function Compute."""
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory):
+    """A recording of official SDKs for all services and the three dialects of Function Compute: its text."""
+    program = Program(tmp_path_factory.mktemp("recorded"))
     program.start("--ephemeral")
     (program.folder / "uses.py").write_text(USES, encoding="utf-8")
     done = program.run("record", "-o", "acme.har", "--", sys.executable, "uses.py")
+    program.close()
     assert done.returncode == 0, done.stderr
-    return program.folder / "acme.har"
+    return (program.folder / "acme.har").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def recorded(program, recording):
+    """A file with that recording, beside a running emulator."""
+    program.start("--ephemeral")
+    file = program.folder / "acme.har"
+    file.write_text(recording, encoding="utf-8")
+    return file
 
 
 def test_what_was_recorded_here_is_answered_the_same(program, recorded):

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.jvm import JAVA
+
 pytestmark = pytest.mark.sdk
 
 ROOT = Path(__file__).parents[2]
@@ -91,4 +93,4 @@ def test_java_program_runs(run, tmp_path, program):
     source = tmp_path / f"{name}.java"
     source.write_text(program)
 
-    assert re.search("Flows|hello", run("java", str(source)))
+    assert re.search("Flows|hello", run(*JAVA, str(source)))

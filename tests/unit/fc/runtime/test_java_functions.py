@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from emulator.services.fc.runtime.model import Credentials, HttpAnswer, HttpCall, RuntimeUnavailable
+from tests.jvm import JAVAC
 
 SOURCE = Path(__file__).with_name("java") / "Handlers.java"
 REPOSITORY = Path.home() / ".m2" / "repository" / "com" / "aliyun" / "fc" / "runtime" / "fc-java-core"
@@ -33,7 +34,7 @@ def package(tmp_path_factory, interfaces):
     """A jar as users upload it: their classes, and not the platform's."""
     folder = tmp_path_factory.mktemp("classes")
     subprocess.run(
-        ["javac", "-source", "8", "-target", "8", "-nowarn", "-cp", interfaces, "-d", folder, SOURCE],
+        [*JAVAC, "-source", "8", "-target", "8", "-nowarn", "-cp", interfaces, "-d", folder, SOURCE],
         check=True,
         capture_output=True,
     )

@@ -12,6 +12,7 @@ import pytest
 from emulator.http.client_connection import ClientError
 from emulator.services.fc.runtime.model import HttpCall
 from emulator.services.fc.runtime.streaming import FailedMidway
+from tests.jvm import JAVAC
 
 SOURCE = Path(__file__).with_name("java") / "Handlers.java"
 REPOSITORY = Path.home() / ".m2" / "repository" / "com" / "aliyun" / "fc" / "runtime" / "fc-java-core"
@@ -79,7 +80,7 @@ def jar(tmp_path_factory):
     if not (jars := sorted(REPOSITORY.glob("*/*.jar"))):
         pytest.skip("Maven has not brought com.aliyun.fc.runtime:fc-java-core")
     folder = tmp_path_factory.mktemp("classes")
-    command = ["javac", "-source", "8", "-target", "8", "-nowarn", "-cp", jars[-1], "-d", folder, SOURCE]
+    command = [*JAVAC, "-source", "8", "-target", "8", "-nowarn", "-cp", jars[-1], "-d", folder, SOURCE]
     subprocess.run(command, check=True, capture_output=True)
     with zipfile.ZipFile(folder / "function.jar", "w") as archive:
         for path in folder.rglob("*.class"):
