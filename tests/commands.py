@@ -38,6 +38,13 @@ _OF_PYTHON = ("PYTHON", "LC_", "LANG", "COVERAGE_PROCESS", "LOCALYUN_WITHOUT")
 _OF_LANGUAGE = ("LC_", "LANG", "PYTHONUTF8")
 """What the command alone reads, and as it runs, where PYTHONUTF8 has settled Python's encodings: as they are here."""
 _BYTES = 256 * 1024
+_LANGUAGES = "emulator.services.workflow.languages"
+PROGRAM = (
+    *("emulator.app", "emulator.composition", "emulator.cli.main", "emulator.cli.rehearsal", "yaml"),
+    *(f"{_LANGUAGES}.fdl.reader", f"{_LANGUAGES}.statemachine.reader"),
+    *(f"emulator.oss.{each}" for each in ("s3", "buckets", "settings", "objects", "uploads", "store")),
+)
+"""What emulators and commands load, at once or when it is needed first: moto alone takes longer than most of them."""
 
 
 def popen(words, *, cwd, env, stdin=None, stdout=None, stderr=None, start_new_session=False):
@@ -266,8 +273,9 @@ def _load(modules):
         for module in pkgutil.iter_modules(emulator.cli.commands.__path__, "emulator.cli.commands."):
             with contextlib.suppress(ImportError):
                 importlib.import_module(module.name)
-    for name in modules or ("emulator.app", "emulator.composition", "emulator.cli.main"):
-        importlib.import_module(name)
+    for name in modules or PROGRAM:
+        with contextlib.suppress(ImportError):  # an extra may be missing; the program says what it says to that
+            importlib.import_module(name)
     if not modules:
         from emulator import app
 

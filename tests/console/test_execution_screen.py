@@ -6,7 +6,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from tests.console.browser import resize
-from tests.console.walking import eventually, opened, press, speak, text, texts
+from tests.console.walking import ROOT, eventually, opened, press, speak, text, texts
 
 CALLS = (
     "version: v1\ntype: flow\nsteps:\n- type: task\n  name: greet\n"
@@ -160,15 +160,27 @@ def settled(console, *addresses):
     return asked if set(addresses) <= set(asked) else None
 
 
+PICTURE = """
+const picture = (page) => [...page.querySelectorAll('.graph .step')].map(
+  (each) => [each.dataset.step, each.dataset.state, [...each.querySelectorAll('text')].pop().textContent]);
+"""
+SERVED = f"""{PICTURE}
+const [address, last, done] = arguments;
+const served = async (at) => {{
+  const answer = await fetch(`${{address}}?at=${{at}}`);
+  return picture(new DOMParser().parseFromString(await answer.text(), 'text/html'));
+}};
+Promise.all([...Array(last).keys()].slice(2).map(served)).then(done);
+"""
+"""What pages have before their scripts have changed anything."""
+
+
 def test_picture_of_the_browser_is_that_of_the_server(console, localyun):
-    """At every event the states folded here are those that the page has when it is loaded there."""
-    localyun.flow("rounds", ROUNDS).start({"items": [1, 2]}, name="few").wait()
-    opened(console, localyun, "/flows/rounds/executions/few")
+    """At every event the states folded here are those of the page as it is sent there; one is loaded as well."""
+    few = localyun.flow("rounds", ROUNDS).start({"items": [1, 2]}).wait()
+    opened(console, localyun, f"/flows/rounds/executions/{few.name}")
     last = int(console.find_element(By.ID, "scrubber").get_attribute("data-last"))
-    picture = (
-        "return [...document.querySelectorAll('.graph .step')].map((each) => [each.dataset.step, each.dataset.state,"
-        " [...each.querySelectorAll('text')].pop().textContent])"
-    )
+    shown = f"{PICTURE} return picture(document)"
     console.find_element(By.TAG_NAME, "main").send_keys(Keys.HOME)
     assert eventually(console, lambda: "at=1" in console.current_url)
     folded = {}
@@ -179,13 +191,14 @@ def test_picture_of_the_browser_is_that_of_the_server(console, localyun):
             at,
         )
         eventually(console, lambda at=at: console.find_element(By.ID, "at-event").text == str(at))
-        folded[at] = console.execute_script(picture)
-    served = {}
-    for at in range(2, last):
-        opened(console, localyun, f"/flows/rounds/executions/few?at={at}")
-        served[at] = console.execute_script(picture)
+        folded[at] = console.execute_script(shown)
+    page = f"{ROOT}/flows/rounds/executions/{few.name}"
+    served = console.execute_async_script(SERVED, page, last)
 
-    assert folded == served
+    assert dict(enumerate(served, start=2)) == folded
+    middle = last // 2
+    opened(console, localyun, f"/flows/rounds/executions/{few.name}?at={middle}")
+    assert console.execute_script(shown) == folded[middle]
 
 
 def test_pointer_moves_the_slider(console, localyun):

@@ -42,8 +42,10 @@ NARROW = 768
 _UNFOLD = """
 const folded = document.querySelectorAll("main details[data-keep]:not([data-keep=history], [data-keep^=event-])");
 for (const each of folded) each.open = true;
+for (const row of [...document.querySelectorAll("main .summary ~ tr")].slice(6, -6)) row.remove();
+for (const row of [...document.querySelectorAll("[data-keep=history] tbody tr")].slice(6)) row.remove();
 """
-"""All but the events of a history: a hundred more of the same take axe half a minute."""
+"""All but the events of a history, of which a few stay, as of iterations: more of the same take most of the time."""
 JUDGED = scene.PAGES | {"step": scene.PAGES["step"].replace("first", "second")}
 """A step is judged in an execution of three iterations; the fifty of the other are on the execution's own page."""
 

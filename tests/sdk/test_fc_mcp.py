@@ -85,7 +85,10 @@ require('http').createServer(async (request, response) => {{
 """
 SERVERS = {"python": PYTHON_SERVER, "node": NODE_SERVER}
 
-LOADED = ("mcp.client.session", "mcp.client.sse", "mcp.client.streamable_http", "httpx2")
+LOADED = (
+    *("mcp.client.session", "mcp.client.sse", "mcp.client.streamable_http", "httpx2", "httpcore2"),
+    *("anyio._backends._asyncio", "jsonschema"),
+)
 """What every client of Python loads, which takes it longer than its words do."""
 
 PYTHON_CLIENT = """

@@ -632,7 +632,9 @@ def test_all_of_it_survives_a_kill(new_emulator):
 
 def test_nothing_of_it_is_loaded_before_the_first_call(new_emulator):
     """A start and an idle emulator have nothing of moto in memory; the first call brings it."""
-    running = new_emulator(None, "--ephemeral").start()
+    running = new_emulator(None, "--ephemeral")
+    running.environment = {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT}"}  # not forked from one that has loaded everything
+    running.start()
     maps = Path(f"/proc/{running.process.pid}/maps")
     if not maps.exists():
         pytest.skip("needs /proc")
