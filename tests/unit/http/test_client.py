@@ -357,7 +357,7 @@ async def test_a_long_body_in_pieces_is_sent_at_the_servers_pace():
 
 async def test_an_answer_before_the_body_is_sent_ends_the_sending():
     """A server that refuses early need not be fed the rest; the connection is not used again."""
-    closed = asyncio.Event()
+    closed, served = asyncio.Event(), asyncio.Event()
 
     async def endless():
         try:
@@ -370,8 +370,10 @@ async def test_an_answer_before_the_body_is_sent_ends_the_sending():
     async def serve(reader, writer):
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
-        await reader.read()
+        with contextlib.suppress(ConnectionError):
+            await reader.read()
         writer.close()
+        served.set()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
@@ -380,6 +382,7 @@ async def test_an_answer_before_the_body_is_sent_ends_the_sending():
         kept = len(client._pool)
     server.close()
     await asyncio.wait_for(closed.wait(), 5)
+    await asyncio.wait_for(served.wait(), 5)
 
     assert (answer.status, kept) == (413, 0)
 
