@@ -112,16 +112,23 @@ def name_of(function: Any) -> str:
 
 
 def command() -> str:
-    """Return how this user calls the command: by name, by the path of an environment, or through Python."""
-    import shutil  # loads every compression module; this is asked after calls are served
+    """Return how this user calls the command, quoted for a shell."""
+    import shlex  # this is asked after calls are served
+
+    return shlex.join(program())
+
+
+def program() -> tuple[str, ...]:
+    """Return the words that run the command: its name, the path of an environment's, or Python with its module."""
+    import shutil  # as above; it loads every compression module
 
     if shutil.which("localyun"):
-        return "localyun"
+        return ("localyun",)
     script = Path(sys.executable).with_name("localyun")
     if script.exists():
         here = Path.cwd()
-        return str(script.relative_to(here)) if script.is_relative_to(here) else str(script)
-    return f"{sys.executable} -m emulator"
+        return (str(script.relative_to(here) if script.is_relative_to(here) else script),)
+    return (sys.executable, "-m", "emulator")
 
 
 def state_unusable(error: OSError, settings: Settings) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from emulator import keyfile
-from emulator.cli.background import command
+from emulator.cli.background import program
 from emulator.cli.output import CommandFailed, _, say
 from emulator.config import Settings
 
@@ -17,7 +17,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     Raises: CommandFailed.
     """
     if arguments.print_config:
-        say(configuration(command()))
+        say(configuration(*program()))
         return 0
     try:
         from emulator.cli.assistant import running, server  # an extra; it takes half a second to load
@@ -34,25 +34,23 @@ def run(arguments: Namespace, settings: Settings) -> int:
     return 0
 
 
-_MODULE = " -m emulator"
-"""What follows Python where the command has no file of its own."""
+def _from_anywhere(executable: str) -> str:
+    """Return an executable for the settings of a user, which are of no folder."""
+    return executable if Path(executable).name == executable else str(Path(executable).absolute())
 
 
-def _from_anywhere(program: str) -> str:
-    """Return a program for the settings of a user, which are of no folder."""
-    return program if Path(program).name == program else str(Path(program).absolute())
+def configuration(executable: str, *words: str) -> str:
+    """Return the files by which common editors and assistants find the server; no token is needed.
 
-
-def configuration(program: str) -> str:
-    """Return the files by which common editors and assistants find the server; no token is needed."""
-    python = program.removesuffix(_MODULE)
-    own: dict[str, Any] = {"command": python, "args": ["mcp"] if python == program else [*_MODULE.split(), "mcp"]}
+    *executable* with *words* is the command.
+    """
+    own: dict[str, Any] = {"command": executable, "args": [*words, "mcp"]}
     files = {
         ".mcp.json (Claude Code), .cursor/mcp.json (Cursor)": {"mcpServers": {"localyun": own}},
         ".vscode/mcp.json (VS Code)": {"servers": {"localyun": {"type": "stdio", **own}}},
         ".zed/settings.json (Zed)": {"context_servers": {"localyun": {"source": "custom", **own}}},
     }
     parts = [f"# {name}\n{json.dumps(content, indent=2)}" for name, content in files.items()]
-    words, arguments = json.dumps(_from_anywhere(python)), json.dumps(own["args"])
-    parts.append(f"# ~/.codex/config.toml (Codex)\n[mcp_servers.localyun]\ncommand = {words}\nargs = {arguments}")
+    found, arguments = json.dumps(_from_anywhere(executable)), json.dumps(own["args"])
+    parts.append(f"# ~/.codex/config.toml (Codex)\n[mcp_servers.localyun]\ncommand = {found}\nargs = {arguments}")
     return "\n\n".join(parts)

@@ -1,8 +1,10 @@
 """Repeating a command line for the process in the background."""
 
+import shlex
+
 import pytest
 
-from emulator.cli.background import clock_told, flags, lines
+from emulator.cli.background import clock_told, command, flags, lines
 from emulator.cli.main import build
 from emulator.config import FLAGS, OPTIONS, flag_of, load
 from emulator.wire.schema.kinds import Flag, OneOf
@@ -71,6 +73,23 @@ def test_a_moved_clock_is_told(monkeypatch, offset_ms, frozen, text):
     monkeypatch.setattr("emulator.cli.background.command", lambda: "localyun")
 
     assert clock_told({"now": "2027-01-01T00:00:00.000Z", "offset_ms": offset_ms, "frozen": frozen}) == text
+
+
+def test_command_can_be_copied_into_a_shell(monkeypatch, tmp_path):
+    """The path of an environment with a space in it is quoted, whether the script or its Python is called."""
+    python = tmp_path / "a b" / "python3"
+    monkeypatch.setattr("sys.executable", str(python))
+    monkeypatch.setenv("PATH", "")
+
+    module = shlex.split(command())
+    python.parent.mkdir()
+    python.with_name("localyun").touch()
+    script = shlex.split(command())
+    monkeypatch.chdir(tmp_path)
+
+    assert module == [str(python), "-m", "emulator"]
+    assert script == [str(python.with_name("localyun"))]
+    assert command() == "'a b/localyun'"
 
 
 @pytest.mark.usefixtures("chinese")

@@ -350,7 +350,7 @@ def test_configurations_are_documents():
 
 def test_configuration_without_a_file_for_the_command_calls_python():
     """The words are apart; the settings of a user, which are of no folder, have the whole path."""
-    text = configuration("bin/python3 -m emulator")
+    text = configuration("bin/python3", "-m", "emulator")
 
     project = json.loads(text.partition("\n")[2].partition("\n\n")[0])["mcpServers"]["localyun"]
     own = tomllib.loads(text.rpartition("(Codex)\n")[2])["mcp_servers"]["localyun"]
