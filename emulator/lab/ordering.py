@@ -309,7 +309,12 @@ class Ordering:
         return True
 
     def _is_quiet(self) -> bool:
-        """Whether all that is left waits for its turn, or for what does."""
+        """Whether all that is left waits for its turn, or for what does.
+
+        A request without a front is still being read, as while edited functions are: what it asks for comes first.
+        """
+        if any(front == "" for _, front in self._requests.open()):
+            return False
         work = [each for each in self._time.busy() if each.waits != "turn"]
         if not work:
             return True

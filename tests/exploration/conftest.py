@@ -58,8 +58,9 @@ FUNCTIONS = {
 class Application:
     """Functions that keep state, pushes with retries, queues, triggers, asynchronous calls, branches, schedules."""
 
-    def __init__(self, localyun):
+    def __init__(self, localyun, folder):
         self.localyun = localyun
+        self.folder = folder
         localyun.queue("jobs")
         self.topic = localyun.topic("orders")
         self.page = localyun.sink([{"status": 500}, {"status": 200}, {"status": 500}, {"status": 200}])
@@ -119,7 +120,7 @@ def application(tmp_path_factory):
     with Emulator(
         functions=folder, options=options, environment={"LOCALYUN_ACCOUNT_ID": "1000000000000001"}
     ) as localyun:
-        yield Application(localyun)
+        yield Application(localyun, folder)
 
 
 @pytest.fixture(scope="module")

@@ -32,6 +32,24 @@ def looking_on(localyun):
         looker.join()
 
 
+@contextmanager
+def writing(file):
+    """Write a file again and again while the context lasts."""
+    done = threading.Event()
+
+    def write():
+        while not done.wait(0.003):
+            file.write_text("noted", encoding="utf-8")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        yield
+    finally:
+        done.set()
+        writer.join()
+
+
 def difference(one, other):
     """Return where two texts differ, for the message of a failing test."""
     at = next((at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), 0)
@@ -60,6 +78,19 @@ def test_who_looks_on_changes_nothing(application):
     assert len(looks) > 10
     assert set(looks) == {200}
     assert again == first, difference(first, again)
+
+
+@pytest.mark.timeout(1200)
+def test_who_looks_on_while_files_change_changes_nothing(application):
+    """Requests then wait until the functions have been read anew; no effect goes ahead of a request because of it."""
+    first, _ = application.run({})
+
+    with writing(application.folder / "shop" / "notes.txt"), looking_on(application.localyun) as looks:
+        for _ in range(3):
+            again, _ = application.run({})
+            assert again == first, difference(first, again)
+
+    assert set(looks) == {200}
 
 
 @pytest.mark.timeout(1200)

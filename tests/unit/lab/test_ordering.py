@@ -51,10 +51,10 @@ class Emulator:
         self.restarts["restart"] += 1
 
     def asked(self, front, operation, parked=False):
-        """Return a request that has no answer yet."""
+        """Return a request that has no answer yet; without *front* it is still being read."""
         call = OperationRequest(Request("POST", "/", Headers([])), Millis(0))
         call.operation, call.parked = operation, parked
-        self.requests.begin(call, FrontNamed(front))
+        self.requests.begin(call, FrontNamed(front) if front else None)
         self.requests.notify()
         return call
 
@@ -98,6 +98,23 @@ async def test_one_effect_goes_at_a_time_while_a_client_waits(emulator):
     await second
 
     assert emulator.gone == [("a", ""), ("b", "")]
+    assert emulator.ordering.strayed == 0
+
+
+async def test_no_effect_goes_before_it_is_known_what_a_request_asks_for(emulator):
+    """A look at the emulator, or the client's next message, that waits until edited functions have been read."""
+    await emulator.ordering.set({}, patience_s=LONG_S, overlap=False)
+    task = emulator.effect("push", "a")
+    settle = emulator.asked("admin", "POST settle")
+    unread = emulator.asked("", "-")
+    assert await turned(emulator) == []
+
+    emulator.requests.end(settle)
+    emulator.requests.end(unread)
+    assert await turned(emulator) == []
+
+    emulator.asked("mns", "ReceiveMessage", parked=True)
+    await task
     assert emulator.ordering.strayed == 0
 
 
