@@ -1,7 +1,7 @@
 """Flows, versions, aliases, schedules, executions and map runs as they are kept, as frozen data."""
 
 import re
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import Any, NamedTuple, NewType
 
 from emulator.kernel.clock import Millis
@@ -164,6 +164,19 @@ class Origin(NamedTuple):
     watch: str | None
 
 
+class Standing(IntEnum):
+    """What an open execution is at, as its row says."""
+
+    PARKED = 0
+    """It waits for a timer or a call; no task of it waits for a report."""
+
+    READY = 1
+    """It has something to do at once."""
+
+    SUBMITTED = 2
+    """It waits, and a task of it may wait for a report."""
+
+
 @frozen(kw_only=False)
 class LiveExecution:
     """What the driver needs to go on with an execution.
@@ -184,6 +197,7 @@ class LiveExecution:
     halted: bool
     last_event: int
     snapshot: str | None
+    standing: Standing = Standing.READY
     is_express: bool = False
     trace: str = ""
     role_arn: str = ""

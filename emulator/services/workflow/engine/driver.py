@@ -202,7 +202,7 @@ class Driver:
     def waiting_for_reports(self, limit: int) -> list[tuple[str, str, str]]:
         """Return the steps of up to *limit* open executions that wait for a task token: flow, execution, step."""
         rows = []
-        for execution, flow, name in self._store.parked(limit):
+        for execution, flow, name in self._store.submitted(limit):
             state = self.look(execution)
             rows += [(flow, name, entry.step.name) for entry in state.submitted()] if state is not None else []
         return rows

@@ -12,7 +12,7 @@ from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.engine.store import EngineStore
 from emulator.services.workflow.engine.tokens import Mint
 from emulator.services.workflow.limits import EXECUTION_S, EXPRESS_S, Bounds
-from emulator.services.workflow.model import ExecutionId, LiveExecution, TenantId
+from emulator.services.workflow.model import ExecutionId, LiveExecution, Standing, TenantId
 
 if TYPE_CHECKING:
     from emulator.services.workflow.engine.breakpoints import Watch
@@ -22,8 +22,9 @@ class Run(Execution):
     """An execution that the store has.
 
     ``deadline`` is when it times out. ``has_rows``: wake-ups or calls may be stored for it, ``has_deadline``: so is
-    the one for the deadline. ``snapshot_at`` is the id of the event its stored snapshot was made after (0: none),
-    ``snapshot_chars`` how long that is, ``chars_since`` how long the details of all later events.
+    the one for the deadline. ``may_be_reported``: a task may wait for a report. ``snapshot_at`` is the id of the event
+    its stored snapshot was made after (0: none), ``snapshot_chars`` how long that is, ``chars_since`` how long the
+    details of all later events.
     """
 
     __slots__ = (
@@ -33,6 +34,7 @@ class Run(Execution):
         "has_deadline",
         "has_rows",
         "id",
+        "may_be_reported",
         "snapshot_at",
         "snapshot_chars",
         "started_at",
@@ -54,6 +56,7 @@ class Run(Execution):
         self.deadline = Millis(live.started_at + min(timeout_s, longest_s) * SECOND)
         self.has_rows = live.last_event > 0
         self.has_deadline = False
+        self.may_be_reported = live.last_event > 0 and live.standing != Standing.PARKED
         self.snapshot_at = snapshot_at
         self.snapshot_chars = len(live.snapshot or "") if snapshot_at else 0
         self.chars_since = 0

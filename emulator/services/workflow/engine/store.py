@@ -7,7 +7,7 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
 from emulator.services.workflow.engine.history import Recorded, packed, unpacked
 from emulator.services.workflow.engine.language import TimerKind
-from emulator.services.workflow.model import ExecutionId, LiveExecution, TenantId
+from emulator.services.workflow.model import ExecutionId, LiveExecution, Standing, TenantId
 from emulator.services.workflow.tenants import Tenants
 from emulator.storage.database import Database
 
@@ -46,7 +46,7 @@ class Ending(NamedTuple):
 class Progress(NamedTuple):
     """The stored progress of an open execution. ``snapshot`` None leaves the stored one."""
 
-    ready: bool
+    standing: Standing
     last_event: int
     snapshot: str | None
     execution: ExecutionId
@@ -119,7 +119,7 @@ class EngineStore:
         """Return an execution that has not ended."""
         row = self._database.read(
             "SELECT e.id, e.world, f.name, e.name, e.definition, e.input, e.callback_token, e.started_at, e.halted,"
-            " e.last_event, e.snapshot, f.execution_mode = 'Express', e.trace, e.role_arn, e.watch,"
+            " e.last_event, e.snapshot, e.ready, f.execution_mode = 'Express', e.trace, e.role_arn, e.watch,"
             " r.step, r.is_express FROM workflow_executions e JOIN workflow_flows f ON f.id = e.flow"
             " LEFT JOIN workflow_map_runs r ON r.id = e.map_run WHERE e.id = ? AND e.stopped_at IS NULL",
             (execution,),
@@ -195,13 +195,16 @@ class EngineStore:
             (now, limit),
         ).fetchall()
 
-    def parked(self, limit: int) -> list[tuple[ExecutionId, str, str]]:
-        """Return up to *limit* open executions that wait: id, flow and name, by account and region the oldest first."""
+    def submitted(self, limit: int) -> list[tuple[ExecutionId, str, str]]:
+        """Return up to *limit* executions of which a task may wait for a report: id, flow and name.
+
+        By account and region, the oldest first.
+        """
         return self._database.read(
             "SELECT e.id, f.name, e.name FROM workflow_worlds w CROSS JOIN workflow_executions e"
-            " JOIN workflow_flows f ON f.id = e.flow WHERE e.world = w.id AND e.stopped_at IS NULL AND e.ready = 0"
+            " JOIN workflow_flows f ON f.id = e.flow WHERE e.world = w.id AND e.stopped_at IS NULL AND e.ready = ?"
             " ORDER BY w.id, e.id LIMIT ?",
-            (limit,),
+            (Standing.SUBMITTED, limit),
         ).fetchall()
 
     def ready(self) -> list[ExecutionId]:

@@ -32,7 +32,7 @@ from emulator.services.workflow.engine.run import Run
 from emulator.services.workflow.engine.snapshot import dump
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.engine.store import Changes, Ending, Progress, Wakeup, orphaned
-from emulator.services.workflow.model import STATUS_OF, ExecutionId, LiveExecution, Status
+from emulator.services.workflow.model import STATUS_OF, ExecutionId, LiveExecution, Standing, Status
 
 _log = logging.getLogger(__name__)
 
@@ -87,6 +87,9 @@ EVENTS_PER_SNAPSHOT = 8
 enough for wide forks and long ones, whose results it holds, often enough that little is read again when the execution
 wakes."""
 
+FEW_STRANDS = 16
+"""An execution of no more strands looks at each of them whenever it parks."""
+
 _ENDS_ATTEMPT = (events.TaskSucceeded, events.AttemptFailure)
 _ENDS_CALL = (*_ENDS_ATTEMPT, events.Submission)
 
@@ -121,6 +124,8 @@ class Turn:
                 part.calls[run.id, arrival.entry] = None
             return ()
         recorded = run.take(self, arrival)
+        if recorded and isinstance(recorded[-1], events.Submission):
+            run.may_be_reported = True
         if isinstance(arrival, TimerFired):
             key = (run.id, arrival.entry, arrival.kind)
             if recorded or part.wakeups.get(key) is None:  # else it has been set anew in this very slice
@@ -178,7 +183,14 @@ class Turn:
             # an execution that never waits is over before its deadline row would matter
             part.wakeups[run.id, 0, "deadline"] = (run.tenant_id, run.deadline)
             run.has_deadline = run.has_rows = True
-        part.progress.append(Progress(not parked, state.last, snapshot, run.id))
+        part.progress.append(Progress(self._standing() if parked else Standing.READY, state.last, snapshot, run.id))
+
+    def _standing(self) -> Standing:
+        """Return what a parked execution is at; of one with many strands, whether a task was ever submitted."""
+        run = self._run
+        if run.may_be_reported and len(run.state.strands) <= FEW_STRANDS:
+            run.may_be_reported = any(run.state.submitted())
+        return Standing.SUBMITTED if run.may_be_reported else Standing.PARKED
 
     def _note_results(self, arrival: TimerFired | Replied | Reported, recorded: Events) -> None:
         run, part, entry = self._run, self._part, arrival.entry

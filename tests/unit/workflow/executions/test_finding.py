@@ -13,6 +13,7 @@ type: flow
 steps:
   - {type: task, name: t, resourceArn: 'acs:fc:::services/s/functions/f', pattern: waitForCallback}
 """
+SLEEPING = "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: w, duration: 60}\n"
 PASSING = "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: p}\n"
 
 
@@ -62,19 +63,53 @@ async def test_errors_are_listed_newest_first_without_what_went_well(bench):
     assert "workflow_executions_with_errors" in str(plan[0])
 
 
-async def test_executions_that_have_ended_are_passed_over_to_find_what_waits_for_a_report(workflow):
-    """A settle asks each time."""
+WIDE = """
+version: v1
+type: flow
+steps:
+  - type: parallel
+    name: both
+    branches:
+      - {steps: [{type: task, name: t, resourceArn: 'acs:fc:::services/s/functions/f', pattern: waitForCallback}]}
+      - {steps: [{type: wait, name: w, duration: 60}]}
+"""
+
+
+async def test_execution_waits_for_a_report_until_it_has_come(workflow, tmp_path):
+    """Also after a restart, and when another branch goes on waiting for something else."""
+    async with workflow(tmp_path / "state.db") as bench:
+        bench.functions.on("f", lambda event: {})
+        await bench.flow(WIDE)
+        await bench.begin(name="e")
+        await bench.settle()
+        assert bench.service.waiting_for_reports(1) == [("f", "e", "t")]
+        await bench.restart()
+        assert bench.service.waiting_for_reports(1) == [("f", "e", "t")]
+        ((_, token),) = bench.service.tokens(WORLD, "f", "e")
+
+        await bench.call("ReportTaskSucceeded", TaskToken=token, Output="{}")
+        await bench.settle()
+
+        assert bench.service.waiting_for_reports(1) == []
+        assert [row[0] for row in bench.database.read("SELECT ready FROM workflow_executions").fetchall()] == [0]
+
+
+@pytest.mark.parametrize("others", ["ended", "sleeping"])
+async def test_other_executions_are_passed_over_to_find_what_waits_for_a_report(workflow, others):
+    """A settle asks each time, and those that wait for a time are not among the first that it looks at."""
     async with workflow() as bench:
         bench.functions.on("f", lambda event: {})
         await bench.flow(PASSING)
         await bench.flow(CALLBACK, name="waits")
+        await bench.flow(SLEEPING, name="sleeps")
         await bench.begin(name="ended")
+        await bench.begin(name="sleeping", flow="sleeps")
         await bench.begin(name="e", flow="waits")
         await bench.settle()
         spent = []
         for number in (30, 300):
             copied = {"id": f"id + {number} * 10 + n", "name": f"name || '{number}.' || n"}
-            copy_rows(bench.database._connection, "workflow_executions", number, copied, "name = 'ended'")
+            copy_rows(bench.database._connection, "workflow_executions", number, copied, f"name = '{others}'")
             with counted_steps(bench.database) as steps:
                 waiting = bench.service.waiting_for_reports(5)
             spent += steps
