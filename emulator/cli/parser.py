@@ -62,6 +62,7 @@ class Parser(ArgumentParser):
         for name in ("description", "epilog"):
             given[name] = _folded(given.get(name), _width())
         super().__init__(formatter_class=PlainHelp, **given)
+        self.color = False  # Python 3.14 would put colors into the usage, which is taken apart here, and into the lines
 
     def add_argument(self, *names: Any, **options: Any) -> Action:
         """Add an option or a positional argument."""
@@ -137,6 +138,9 @@ class Outline(Parser):
 
     def add_argument(self, *names: Any, **options: Any) -> Any:
         """Ignore the arguments."""
+
+    def _check_help(self, action: Action) -> None:
+        """Accept the summary as it is; argparse asks this from Python 3.14 on, with what only its own parser has."""
 
     def alternatives(self) -> Alternatives:
         """Return a group that ignores what is added to it."""

@@ -3,6 +3,7 @@
 import functools
 import re
 import textwrap
+from argparse import Action
 from importlib import import_module
 
 import pytest
@@ -165,6 +166,25 @@ def test_list_of_commands_is_that_of_the_whole(group, columns, monkeypatch):
     assert listed == whole.format_help()
     assert "{" not in listed
     assert "None" not in listed
+
+
+def test_outline_answers_what_argparse_asks_of_a_command():
+    """From Python 3.14 on: whether the summary is well formed, which needs what an outline does not have."""
+    parser = build(["--help"])
+
+    for name, outline in inner(parser).items():
+        assert outline._check_help(Action([], name, help="start an emulator")) is None
+
+
+def test_help_has_no_colors(monkeypatch):
+    """Python 3.14 would color it on a terminal, and the usage of a command with commands would begin twice."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    parser = build(["flow", "list"])
+
+    for shown in (parser.format_help(), inner(parser)["flow"].format_help()):
+        assert "\x1b" not in shown
+        assert shown.count("usage: ") == 1
 
 
 def test_help_is_as_wide_as_the_terminal_says(monkeypatch):
