@@ -14,6 +14,12 @@ STEP = (
     "version: v1\ntype: flow\nsteps:\n"
     "  - {type: task, name: a, resourceArn: 'acs:fc:::services/fnf-demo/functions/Operation'}\n"
 )
+SENDS = "{type: task, name: %s, resourceArn: 'acs:mns:::/queues/jobs/messages', serviceParams: {MessageBody: $}}"
+SENDS_TWICE = (
+    "version: v1\ntype: flow\nsteps:\n  - type: parallel\n    name: both\n    branches:\n"
+    f"      - steps: [{SENDS % 'a'}]\n      - steps: [{SENDS % 'b'}]\n"
+    "    outputMappings: [{target: all, source: '$local'}]\n"
+)
 
 
 def run(localyun, *words, **env):
@@ -49,6 +55,16 @@ def test_outcomes_of_both_languages_are_told_apart(bare, mocks, file):
     assert explored(bare, flow.name, *words, code=0)["tried"] == 1
     assert flow.executions == []
     assert bare.api.admin("GET", "mocks")["mocks"] == []
+
+
+def test_ids_of_messages_tell_no_outcomes_apart(bare):
+    """Two branches send: who goes first gets the first ids of a message and of its request, which the output has."""
+    bare.queue("jobs")
+    flow = bare.flow("sends-twice", SENDS_TWICE)
+
+    told = explored(bare, flow.name, "--order", "call", code=0)
+
+    assert [(each["status"], each["runs"]) for each in told["outcomes"]] == [("Succeeded", 2)]
 
 
 @pytest.mark.parametrize("ahead", [False, True])
