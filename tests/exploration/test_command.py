@@ -94,7 +94,7 @@ def test_what_was_found_has_a_page(bare, mocks):
     assert [(each["schedule"], each["runs"]) for each in kept["outcomes"]] == [("first", 1), ("0:1", 1)]
     assert [each["events"][-1]["Type"] for each in kept["outcomes"]] == ["ExecutionSucceeded", "ExecutionFailed"]
     assert [step.split("/")[-1] for step in kept["outcomes"][1]["steps"] if step.startswith("call ")] == [
-        "BuyTrainTicket#1"
+        "BuyTrainTicket#1: lost-after"
     ]
 
 
@@ -132,7 +132,7 @@ def test_schedule_is_run_again_and_its_execution_kept(bare, mocks):
 
     assert told["status"] == "Failed"
     assert [step.split("/")[-1] for step in told["steps"] if step.startswith("call ")] == [
-        "BuyTrainTicket#1", "ReserveFlight#1", "CancelTrainTicket#1",
+        "BuyTrainTicket#1", "ReserveFlight#1: lost-after", "CancelTrainTicket#1",
     ]  # fmt: skip
     assert [run.status for run in flow.executions] == ["Failed"]
     assert bare.api.admin("GET", "mocks")["mocks"] == []
