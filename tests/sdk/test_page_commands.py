@@ -58,6 +58,11 @@ def functions(tmp_path_factory):
     (folder / "shop" / "Charge" / "index.py").write_text(
         "import logging\n\n\ndef handler(event, context):\n    logging.getLogger().info('charged')\n    return '{}'\n"
     )
+    (folder / "starter").mkdir()
+    (folder / "starter" / "index.py").write_text(
+        re.search(r"```python\n((?:(?!```).)*StartExecutionRequest.*?)```", page("functions.md"), re.S)[1]
+    )
+    (folder / "starter" / "function.yml").write_text("timeout: 30\n")
     shutil.copytree(folder / "shop" / "Charge", folder / "shop" / "order")
     shutil.copytree(folder / "shop" / "Charge", folder / "shop" / "Cleanup")
     (folder / "shop" / "Cleanup" / "function.yml").write_text(
@@ -108,6 +113,18 @@ def test_functions_answer_as_the_page_says(shell):
 
     assert len(lines) == 4
     assert "FC Invoke Start RequestId" in printed
+
+
+def test_function_of_the_page_starts_an_execution(localyun):
+    """At the cloud's address, with the temporary keys of its environment; its event is the input."""
+    pytest.importorskip("alibabacloud_fnf20190315")
+    localyun.reset()
+    flow = localyun.flow("order", "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: done}\n")
+
+    name = localyun.invoke("starter", {"order": 7}).text
+
+    (run,) = flow.executions
+    assert (run.name, json.loads(run.describe()["Input"])) == (name, {"order": 7})
 
 
 def test_cases_of_the_page_cover_their_flow(shell, localyun):
