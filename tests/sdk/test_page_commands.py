@@ -62,7 +62,9 @@ def functions(tmp_path_factory):
     (folder / "starter" / "index.py").write_text(
         re.search(r"```python\n((?:(?!```).)*StartExecutionRequest.*?)```", page("functions.md"), re.S)[1]
     )
-    (folder / "starter" / "function.yml").write_text("timeout: 30\n")
+    (folder / "starter" / "function.yml").write_text(
+        "timeout: 30\ntriggers:\n  - {name: news, type: mns_topic, sourceArn: 'acs:mns:::/topics/news'}\n"
+    )
     shutil.copytree(folder / "shop" / "Charge", folder / "shop" / "order")
     shutil.copytree(folder / "shop" / "Charge", folder / "shop" / "Cleanup")
     (folder / "shop" / "Cleanup" / "function.yml").write_text(
@@ -156,8 +158,9 @@ def test_clock_is_moved_by_the_call_of_the_page(shell, localyun):
 
 
 def test_exports_are_read_again_without_a_difference(shell, localyun):
-    """In each format, and as a part."""
+    """In each format, and as a part; a trigger of the folder has no role, which the cloud demands."""
     localyun.queue("orders")
+    localyun.topic("news")
     *exports, compared = typed(page("export.md"))
     formats = {"s.yaml": exports[0], "template.yml": exports[1], "main.tf": exports[2]}
 
