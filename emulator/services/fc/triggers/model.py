@@ -201,7 +201,9 @@ def check_source(kind: TriggerKind, source_arn: str, role: str, *, role_needed: 
     if known.needs_source and not source_arn:
         raise InvalidArgument(f"sourceArn is required for a trigger of type {kind}")
     if kind == "mns_topic" and not topic_of(source_arn):
-        raise InvalidArgument(f"sourceArn '{source_arn[:200]}' is invalid: it must name a topic, in letters, digits and '-'")
+        raise InvalidArgument(
+            f"sourceArn '{source_arn[:200]}' is invalid: it must name a topic, in letters, digits and '-'"
+        )
     if kind == "oss" and not bucket_of(source_arn):
         raise InvalidArgument(f"sourceArn '{source_arn[:200]}' is invalid: it must name a bucket")
     if role_needed and known.needs_role and not role:
