@@ -148,7 +148,7 @@ def _root(reply: Reply) -> Element | None:
     except MalformedXml:
         reason = reply.body.decode("utf-8", "replace")[:200]
         raise CallRefused(
-            reply.status, "", _("the response is not from Message Service: {reason}", reason=reason)
+            reply.status, "", _("the response is not from Simple Message Queue: {reason}", reason=reason)
         ) from None
 
 

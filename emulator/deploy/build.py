@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 from emulator.deploy import fc_fields as fields
+from emulator.deploy.fc_providers import DEFAULT_TRIGGER_ROLE
 from emulator.deploy.files import Files
 from emulator.deploy.functions import Scope
 from emulator.deploy.kinds import PROVIDERS
@@ -307,7 +308,7 @@ def add_trigger(
     role stands in.
     """
     if not event.role and trigger_type_of(event.kind).needs_role:
-        event = replace(event, role="AliyunFCDefaultRole")
+        event = replace(event, role=DEFAULT_TRIGGER_ROLE)
     kind = "fc.trigger" if function.kind == "fc.function" else "fc3.trigger"
     identity = (*function.identity, part.name)
     return build.add(part, kind, identity, trigger_properties(build, event), type_name=type_name, logical=logical)

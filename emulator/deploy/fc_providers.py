@@ -119,6 +119,10 @@ class _Function(Packaged, _Rest):
         return opened
 
 
+DEFAULT_TRIGGER_ROLE = "AliyunFCDefaultRole"
+"""What a trigger calls with whose file leaves that to the tool; a trigger of the functions folder needs no role."""
+
+
 @dataclass(eq=False)
 class _Trigger(_Rest):
     """A trigger. A function has one HTTP trigger, under whatever name: so one that is dropped goes first."""
@@ -131,6 +135,13 @@ class _Trigger(_Rest):
     def alias_of(self, resource: Resource) -> Reference:
         """Return the alias that its qualifier names."""
         return self.alias, (resource.identity[0], str(resource.properties.get("qualifier") or LATEST))
+
+    def disagreements(self, resource: Resource, actual: ActualState) -> Iterator[Disagreement]:
+        """Yield where the trigger is not what the file says; the default role and none are the same."""
+        for each in super().disagreements(resource, actual):
+            stands_in = str(each.wanted).endswith(f":role/{DEFAULT_TRIGGER_ROLE}") and not each.actual
+            if each.path != ("invocationRole",) or not stands_in:
+                yield each
 
     def receivers(self, resource: Resource) -> Iterator[str]:
         """Yield the topic that it listens to."""

@@ -211,8 +211,7 @@ def deviations_of(view: Mapping[str, Any]) -> list[dict[str, str]]:
         if choice["taken"]:
             option, first = choice["options"][choice["taken"]], choice["options"][0]
             if choice["kind"] == "fault":
-                verdict, _, effect = option.partition(": ")
-                option = f"{effect}: {verdict}"
+                option = _with_fault(*_fault_of(choice))
             found.append({"kind": choice["kind"], "option": option, "first": first})
     return found
 
@@ -242,5 +241,17 @@ def side_by_side(first: Sequence[str], other: Sequence[str]) -> list[str]:
 
 
 def steps_of(view: Mapping[str, Any]) -> list[str]:
-    """Return what went in a run, one line for each effect."""
-    return [step["what"] for step in view["steps"] if not step["what"].startswith("begin ")]
+    """Return what went in a run, one line for each effect, with the fault that was injected into it."""
+    faults = dict(_fault_of(each) for each in view["choices"] if each["kind"] == "fault" and each["taken"])
+    went = [step["what"] for step in view["steps"] if not step["what"].startswith("begin ")]
+    return [_with_fault(what, faults[what]) if what in faults else what for what in went]
+
+
+def _fault_of(choice: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the effect that a choice of a fault is about, and the fault that was taken."""
+    verdict, _, effect = choice["options"][choice["taken"]].partition(": ")
+    return effect, verdict
+
+
+def _with_fault(effect: str, verdict: str) -> str:
+    return f"{effect}: {verdict}"

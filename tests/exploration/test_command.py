@@ -14,6 +14,12 @@ STEP = (
     "version: v1\ntype: flow\nsteps:\n"
     "  - {type: task, name: a, resourceArn: 'acs:fc:::services/fnf-demo/functions/Operation'}\n"
 )
+SENDS = "{type: task, name: %s, resourceArn: 'acs:mns:::/queues/jobs/messages', serviceParams: {MessageBody: $}}"
+SENDS_TWICE = (
+    "version: v1\ntype: flow\nsteps:\n  - type: parallel\n    name: both\n    branches:\n"
+    f"      - steps: [{SENDS % 'a'}]\n      - steps: [{SENDS % 'b'}]\n"
+    "    outputMappings: [{target: all, source: '$local'}]\n"
+)
 
 
 def run(localyun, *words, **env):
@@ -51,6 +57,16 @@ def test_outcomes_of_both_languages_are_told_apart(bare, mocks, file):
     assert bare.api.admin("GET", "mocks")["mocks"] == []
 
 
+def test_ids_of_messages_tell_no_outcomes_apart(bare):
+    """Two branches send: who goes first gets the first ids of a message and of its request, which the output has."""
+    bare.queue("jobs")
+    flow = bare.flow("sends-twice", SENDS_TWICE)
+
+    told = explored(bare, flow.name, "--order", "call", code=0)
+
+    assert [(each["status"], each["runs"]) for each in told["outcomes"]] == [("Succeeded", 2)]
+
+
 @pytest.mark.parametrize("ahead", [False, True])
 def test_time_goes_on_as_if_nothing_had_been_tried(bare, mocks, ahead):
     """A running clock is where it would be, however long the exploration has taken."""
@@ -78,7 +94,7 @@ def test_what_was_found_has_a_page(bare, mocks):
     assert [(each["schedule"], each["runs"]) for each in kept["outcomes"]] == [("first", 1), ("0:1", 1)]
     assert [each["events"][-1]["Type"] for each in kept["outcomes"]] == ["ExecutionSucceeded", "ExecutionFailed"]
     assert [step.split("/")[-1] for step in kept["outcomes"][1]["steps"] if step.startswith("call ")] == [
-        "BuyTrainTicket#1"
+        "BuyTrainTicket#1: lost-after"
     ]
 
 
@@ -116,7 +132,7 @@ def test_schedule_is_run_again_and_its_execution_kept(bare, mocks):
 
     assert told["status"] == "Failed"
     assert [step.split("/")[-1] for step in told["steps"] if step.startswith("call ")] == [
-        "BuyTrainTicket#1", "ReserveFlight#1", "CancelTrainTicket#1",
+        "BuyTrainTicket#1", "ReserveFlight#1: lost-after", "CancelTrainTicket#1",
     ]  # fmt: skip
     assert [run.status for run in flow.executions] == ["Failed"]
     assert bare.api.admin("GET", "mocks")["mocks"] == []

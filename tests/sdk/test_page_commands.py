@@ -58,6 +58,13 @@ def functions(tmp_path_factory):
     (folder / "shop" / "Charge" / "index.py").write_text(
         "import logging\n\n\ndef handler(event, context):\n    logging.getLogger().info('charged')\n    return '{}'\n"
     )
+    (folder / "starter").mkdir()
+    (folder / "starter" / "index.py").write_text(
+        re.search(r"```python\n((?:(?!```).)*StartExecutionRequest.*?)```", page("functions.md"), re.S)[1]
+    )
+    (folder / "starter" / "function.yml").write_text(
+        "timeout: 30\ntriggers:\n  - {name: news, type: mns_topic, sourceArn: 'acs:mns:::/topics/news'}\n"
+    )
     shutil.copytree(folder / "shop" / "Charge", folder / "shop" / "order")
     shutil.copytree(folder / "shop" / "Charge", folder / "shop" / "Cleanup")
     (folder / "shop" / "Cleanup" / "function.yml").write_text(
@@ -110,6 +117,18 @@ def test_functions_answer_as_the_page_says(shell):
     assert "FC Invoke Start RequestId" in printed
 
 
+def test_function_of_the_page_starts_an_execution(localyun):
+    """At the cloud's address, with the temporary keys of its environment; its event is the input."""
+    pytest.importorskip("alibabacloud_fnf20190315")
+    localyun.reset()
+    flow = localyun.flow("order", "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: done}\n")
+
+    name = localyun.invoke("starter", {"order": 7}).text
+
+    (run,) = flow.executions
+    assert (run.name, json.loads(run.describe()["Input"])) == (name, {"order": 7})
+
+
 def test_cases_of_the_page_cover_their_flow(shell, localyun):
     """Each passes and every way is taken, so that no case is proposed; a history of the flow is replayed."""
     text = page("flows/testing.md")
@@ -139,8 +158,9 @@ def test_clock_is_moved_by_the_call_of_the_page(shell, localyun):
 
 
 def test_exports_are_read_again_without_a_difference(shell, localyun):
-    """In each format, and as a part."""
+    """In each format, and as a part; a trigger of the folder has no role, which the cloud demands."""
     localyun.queue("orders")
+    localyun.topic("news")
     *exports, compared = typed(page("export.md"))
     formats = {"s.yaml": exports[0], "template.yml": exports[1], "main.tf": exports[2]}
 

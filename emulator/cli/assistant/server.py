@@ -13,7 +13,8 @@ from emulator.cli.assistant.reading import add_prompts, add_resources
 from emulator.cli.assistant.running import Project
 from emulator.cli.assistant.tools import tools
 
-_INSTRUCTIONS: Final = """A local emulator of Alibaba Cloud's Function Compute, Message Service and Serverless Workflow.
+_INSTRUCTIONS: Final = """A local emulator of Alibaba Cloud's Function Compute, Simple Message Queue (formerly MNS)
+and CloudFlow (formerly Serverless Workflow).
 Begin with status; deploy a template.yml or s.yaml; after a call use settle, then flow_show, logs or trace. Time can be
 moved with clock. Nothing here reaches the cloud. docs_search answers questions about the emulator."""
 

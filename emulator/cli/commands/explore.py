@@ -46,8 +46,8 @@ from emulator.lab.exploration import (
 ONE_OUTCOME = 0
 MORE_OUTCOMES = 1
 
-_ID = re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9A-F]{32}\b")
-"""Ids of requests, messages and what functions draw: they tell no outcomes apart."""
+_ID = re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9A-F]{24}(?:[0-9A-F]{8})?\b")
+"""Ids of requests (24 digits, in queues and topics), messages and what functions draw: they tell no outcomes apart."""
 
 _SHOWN = 200
 """Characters of an output that a table shows."""

@@ -87,7 +87,7 @@ def receive(arguments: Namespace, settings: Settings) -> int:
     query = {"numOfMessages": arguments.number}
     query |= {} if arguments.wait is None else {"waitseconds": arguments.wait}
     messages = _messages(service, path, query)
-    code = _show(arguments, messages)
+    code = _show(arguments, service, messages)
     if arguments.delete and messages:
         handles = [Element("ReceiptHandle", message["ReceiptHandle"]) for message in messages]
         service.call("DELETE", path, Element("ReceiptHandles", children=handles))
@@ -97,7 +97,8 @@ def receive(arguments: Namespace, settings: Settings) -> int:
 def peek(arguments: Namespace, settings: Settings) -> int:
     """Print visible messages and leave them as they are; the exit code is 1 when there is none."""
     query = {"peekonly": "true", "numOfMessages": arguments.number}
-    return _show(arguments, _messages(Mns(connect(settings)), path_of("queues", arguments.queue, "messages"), query))
+    service = Mns(connect(settings))
+    return _show(arguments, service, _messages(service, path_of("queues", arguments.queue, "messages"), query))
 
 
 def _messages(service: Mns, path: str, query: dict[str, str | int]) -> list[Fields]:
@@ -110,15 +111,30 @@ def _messages(service: Mns, path: str, query: dict[str, str | int]) -> list[Fiel
     return [] if root is None else [fields(message) for message in root.all("Message")]
 
 
-def _show(arguments: Namespace, messages: Sequence[Fields]) -> int:
+def _show(arguments: Namespace, service: Mns, messages: Sequence[Fields]) -> int:
     shown = [
         {**message, "MessageBody": shown_body(message["MessageBody"], from_base64=arguments.base64)}
         for message in messages
     ]
     if not shown and not wants_json(arguments):
-        complain(_("no message in {name}", name=arguments.queue))
+        complain(_none_visible(service, arguments.queue))
     show(arguments, shown)
     return DONE if shown else FAILED
+
+
+def _none_visible(service: Mns, queue: str) -> str:
+    """Return the sentence about a queue that has given nothing: how many messages cannot be received yet."""
+    root = service.call("GET", path_of("queues", queue))
+    counts = {} if root is None else fields(root)
+    hidden, delayed = counts.get("InactiveMessages", 0), counts.get("DelayMessages", 0)
+    if hidden == delayed == 0:
+        return _("no message in {name}", name=queue)
+    return _(
+        "no message in {name} is visible: {hidden} hidden, {delayed} delayed",
+        name=queue,
+        hidden=hidden,
+        delayed=delayed,
+    )
 
 
 _QUEUE = "queue:"

@@ -114,6 +114,18 @@ def test_queue_without_a_message_is_told_by_the_exit_code(program, queue):
     assert (as_json.returncode, as_json.stdout) == (1, "[]\n")
 
 
+def test_messages_that_cannot_be_received_yet_are_counted(program, queue):
+    """A worker that crashed has hidden what it received."""
+    program.run("queue", "send", "orders", "a")
+    program.run("queue", "send", "orders", "b", "--delay-seconds", "600")
+    program.run("queue", "receive", "orders")
+
+    plain = program.run("queue", "peek", "orders")
+
+    assert plain.stderr == "localyun: no message in orders is visible: 1 hidden, 1 delayed\n"
+    assert plain.returncode == 1
+
+
 def test_purge_deletes_visible_hidden_and_delayed_messages(program, queue):
     """Nothing is left, and the queue goes on working."""
     for words in (["a"], ["b"], ["c", "--delay-seconds", "600"]):

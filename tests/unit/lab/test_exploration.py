@@ -149,8 +149,13 @@ def test_deviations_are_told_in_words():
 
 
 def test_two_runs_stand_side_by_side():
-    """The first difference is marked, and what a client did is left out."""
+    """The first difference is marked, an injected fault is one, and what a client did is left out."""
     steps = [{"what": "begin StartExecution"}, {"what": "push a"}, {"what": "push b"}]
+    faults = [
+        {"kind": "fault", "options": ["nothing: push a", "lost-after: push a"], "taken": 0},
+        {"kind": "fault", "options": ["nothing: push b", "lost-after: push b"], "taken": 1},
+    ]
 
-    assert steps_of({"steps": steps}) == ["push a", "push b"]
+    assert steps_of({"steps": steps, "choices": []}) == ["push a", "push b"]
+    assert steps_of({"steps": steps, "choices": faults}) == ["push a", "push b: lost-after"]
     assert side_by_side(["x", "push a"], ["x", "push b", "c"]) == ["  x       x", "> push a  push b", "          c"]

@@ -149,7 +149,9 @@ class TriggerType(NamedTuple):
 
 # texts, not compiled patterns: few starts need them, and the library keeps what it has compiled
 _OBJECT_EVENT = r"oss:(?:ObjectCreated|ObjectRemoved|ObjectModified|ObjectReplication):(?:\*|[A-Za-z]+)"
-_TOPIC_ARN = r"acs:mns:[^:]*:[^:]*:/?topics/([A-Za-z0-9_-]+)(?:/messages)?"
+_NAME = "[A-Za-z0-9][A-Za-z0-9-]*"
+"""Of a queue or a topic."""
+_TOPIC_ARN = rf"acs:mns:[^:]*:[^:]*:/?topics/({_NAME})(?:/messages)?"
 _BUCKET_ARN = r"acs:oss:[^:]*:[^:]*:([a-z0-9][a-z0-9-]*)"
 
 
@@ -199,7 +201,9 @@ def check_source(kind: TriggerKind, source_arn: str, role: str, *, role_needed: 
     if known.needs_source and not source_arn:
         raise InvalidArgument(f"sourceArn is required for a trigger of type {kind}")
     if kind == "mns_topic" and not topic_of(source_arn):
-        raise InvalidArgument(f"sourceArn '{source_arn[:200]}' is invalid: it must name a topic")
+        raise InvalidArgument(
+            f"sourceArn '{source_arn[:200]}' is invalid: it must name a topic, in letters, digits and '-'"
+        )
     if kind == "oss" and not bucket_of(source_arn):
         raise InvalidArgument(f"sourceArn '{source_arn[:200]}' is invalid: it must name a bucket")
     if role_needed and known.needs_role and not role:
@@ -210,6 +214,11 @@ def topic_of(source_arn: str) -> str:
     """Return the topic a resource name names, empty when it names none."""
     match = re.fullmatch(_TOPIC_ARN, source_arn)
     return match[1] if match else ""
+
+
+def can_name_queue(name: str) -> bool:
+    """Whether a queue can have this name."""
+    return re.fullmatch(_NAME, name) is not None
 
 
 def bucket_of(source_arn: str) -> str:

@@ -23,6 +23,7 @@ from emulator.services.fc.triggers.model import (
     KINDS,
     Trigger,
     bucket_of,
+    can_name_queue,
     check_source,
     config_of,
     host_label,
@@ -378,6 +379,8 @@ def _under_long_names(described: Struct) -> dict[str, Any]:
 def _queue_config(queue: object) -> Struct:
     if not isinstance(queue, str) or not queue:
         raise InvalidArgument(f"queue is required for a trigger of type {_QUEUE_KIND}: the name of the queue")
+    if not can_name_queue(queue):
+        raise InvalidArgument(f"queue '{queue[:200]}' is invalid: a queue is named in letters, digits and '-'")
     parameters = {"QueueName": queue, "IsBase64Decode": True}
     source = {"eventSourceType": "MNS", "eventSourceParameters": {"sourceMNSParameters": parameters}}
     return {"triggerEnable": True, "eventRuleFilterPattern": "{}", "eventSourceConfig": source}

@@ -232,6 +232,8 @@ triggers:
   - {name: nowhere, type: mns_queue}
   - {name: list, type: [timer]}
   - {type: carrier-pigeon, name: bird}
+  - {name: spelt, type: mns_queue, queue: my_orders}
+  - {name: news, type: mns_topic, sourceArn: "acs:mns:::/topics/order_news"}
 """)
 
     async with open_site(tmp_path / "functions") as site:
@@ -255,6 +257,12 @@ triggers:
         "11: the trigger 'bird' is left out: there is no type 'carrier-pigeon'; the types are "
     )
     assert "mns_queue, mns_topic" in problems[6]
+    assert problems[7:] == [
+        "12: the trigger 'spelt' is left out: queue 'my_orders' is invalid: "
+        "a queue is named in letters, digits and '-'",
+        "13: the trigger 'news' is left out: sourceArn 'acs:mns:::/topics/order_news' is invalid: "
+        "it must name a topic, in letters, digits and '-'",
+    ]
 
 
 async def test_the_first_time_of_a_process_is_busy_until_it_is_counted(site, monkeypatch):
