@@ -132,6 +132,12 @@ class _Trigger(_Rest):
         """Return the alias that its qualifier names."""
         return self.alias, (resource.identity[0], str(resource.properties.get("qualifier") or LATEST))
 
+    def disagreements(self, resource: Resource, actual: ActualState) -> Iterator[Disagreement]:
+        """Leave out the role of a trigger that has none: it stands in the functions folder and calls without."""
+        for each in super().disagreements(resource, actual):
+            if each.path != ("invocationRole",) or each.actual:
+                yield each
+
     def receivers(self, resource: Resource) -> Iterator[str]:
         """Yield the topic that it listens to."""
         source = resource.properties.get("sourceArn")
