@@ -28,6 +28,7 @@ from emulator.kernel.clock import AdjustableClock
 from emulator.kernel.identity import Region, Tenant
 from emulator.kernel.instrumentation import Observed
 from emulator.kernel.metrics import Family
+from emulator.kernel.phrases import Phrase, phrase
 from emulator.lab.errors import LabError
 from emulator.lab.faults import Rule, read_rule
 from emulator.lab.service import Lab
@@ -383,4 +384,5 @@ def _fault(part: "LocatedValue") -> Rule:
     try:
         return read_rule(part.value if isinstance(part.value, dict) else {}, operation_names, error_codes())
     except LabError as error:
-        raise ConfigError(placed(part.mark, f"{'.'.join(part.path)}: {error.message}")) from None
+        problem = Phrase("{name}: {problem}", name=".".join(part.path), problem=phrase(error.message))
+        raise ConfigError(placed(part.mark, problem)) from None

@@ -87,7 +87,7 @@ def _said(clause: str, say: Say) -> str:
     """Return a clause in the language of the page; names of files, packages and pages are the same in each."""
     head, comma, names = clause.partition(", ")
     if head == _REFERENCE:
-        return say(head) + comma + names
+        return say(head) + comma + (names if say is english else re.sub(r", | and ", "、", names))
     return say(clause) if _PROSE.search(clause) else clause
 
 

@@ -18,6 +18,7 @@ from emulator.deploy.kinds import PROVIDERS
 from emulator.deploy.model import Entry, Record, StepFailed
 from emulator.deploy.places import Findings
 from emulator.deploy.planner import Action, Interrupted, Plan, Step, apply, entry_under_way
+from emulator.kernel.phrases import said
 
 
 class _Words(NamedTuple):
@@ -70,9 +71,9 @@ def carry_out(api: DeployClient, steps: Plan, record: Record, file: Path, findin
         try:
             return apply(api, PROVIDERS, steps, _print_step)
         except StepFailed as error:
-            raise _failed(api, record, findings, str(error), error.left) from error
+            raise _failed(api, record, findings, said(str(error), _), error.left) from error
         except Interrupted as error:
-            failed = _failed(api, record, findings, _("{step}: interrupted", step=error.step), error.left)
+            failed = _failed(api, record, findings, _("{step}: interrupted", step=said(error.step, _)), error.left)
             failed.exit_code = 128 + came[0]
             raise failed from error
 
@@ -98,7 +99,7 @@ def _interrupting() -> Iterator[list[int]]:
 def _failed(api: DeployClient, record: Record, findings: Findings, why: str, left: Iterable[str]) -> CommandFailed:
     """Keep the former *record* if all was undone, and return what to say."""
     if left:
-        end = [_("these changes were not undone:"), *(f"  {findings.shown(each)}" for each in left)]
+        end = [_("these changes were not undone:"), *(f"  {findings.shown(said(each, _))}" for each in left)]
         end.append(_("the same command goes on from there"))
     else:
         api.keep_or_forget(record)

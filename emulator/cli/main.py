@@ -12,7 +12,7 @@ import sys
 from argparse import Namespace
 
 from emulator.cli.grammar import GROUPS
-from emulator.cli.output import FAILED, WRONG_USAGE, CallRefused, CommandFailed, _, complain, speak_translated
+from emulator.cli.output import FAILED, WRONG_USAGE, CallRefused, CommandFailed, _, complain, speak_translated, spoken
 from emulator.cli.parser import Parser, nearest
 
 TYPE_CHECKING = False  # that of ``typing``, whose import would be a tenth of ``--help``
@@ -66,9 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 say_where_else(settings)
             return error.exit_code
     except ConfigError as error:
-        from emulator.kernel.phrases import said  # the settings have imported it
-
-        complain(said(str(error), _))
+        complain(spoken(str(error)))
         return WRONG_USAGE
     except CommandFailed as error:
         complain(str(error))

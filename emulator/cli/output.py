@@ -137,7 +137,11 @@ def spoken(text: str) -> str:
     from emulator.console.language import translated  # these bring the tables of all errors
     from emulator.console.refusals import placed_sentence
 
-    return placed_sentence(text, lambda template: translated("zh", template))
+    def say(template: str) -> str:
+        own = _(template) if template else template
+        return translated("zh", template) if own == template else own
+
+    return placed_sentence(text, say)
 
 
 def speak_translated() -> None:

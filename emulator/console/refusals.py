@@ -36,6 +36,9 @@ SENTENCES = (
     *("Connection refused", "No route to host", "Network is unreachable"),
     "the trigger '{trigger}'",
     "a trigger",
+    *(" seconds", " bytes"),
+    "The value of {name} should between {low} and {high} seconds.",
+    "The value of {name} should between {low} and {high} bytes.",
     *_texts(MNS),
     *_texts(WORKFLOW),
     *(text for text in _texts(LAB) if text != "{reason}"),
@@ -194,6 +197,7 @@ SENTENCES = (
     "{name} must be a whole number, not less than 0",
     "{name} must be a whole number, at least 1",
     "There is no account {account}.",
+    "The console has no page {page}.",
     "{name} has no {member}; there are {names}",
     "the flow {flow} has no task {step}; there are {names}",
     "there is no deployment {name}",
@@ -247,7 +251,7 @@ SENTENCES = (
 """The tables' texts of what can come up at the forms, and those that are made where they are raised. The first that
 fits is taken, so that a special one stands before a general one."""
 
-_SENTENCES_AGAIN = ("problem", "reason", "place", "owner", "what", "field")
+_SENTENCES_AGAIN = ("problem", "reason", "place", "owner", "what", "field", "unit")
 _FIELD = re.compile(r"\\{(\w+)\\}")
 
 
@@ -283,6 +287,8 @@ _PLACE = re.compile(r".+?(?:\.ya?ml|:\d+): ")
 
 def placed_sentence(text: str, say: Callable[[str], str]) -> str:
     """Return what `sentence` does of a text before which the file's name and the line may stand."""
+    if isinstance(text, Phrase):
+        return sentence(text, say)  # it knows its own place
     place = found[0] if (found := _PLACE.match(text)) else ""
     return place + sentence(text.removeprefix(place), say)
 

@@ -138,14 +138,12 @@ class Scope:
             return None
         if attribute not in known:
             listed = ", ".join(sorted(key for key in known if key))
-            part.problem(
-                Phrase(
-                    "{name} has no attribute {attribute}; there are: {names}",
-                    name=name,
-                    attribute=attribute,
-                    names=listed,
-                )
+            text = (
+                "{name} has no attribute {attribute}; there are: {names}"
+                if listed
+                else "{name} has no attribute {attribute}"
             )
+            part.problem(Phrase(text, name=name, attribute=attribute, names=listed))
             return None
         return known[attribute]
 

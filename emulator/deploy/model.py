@@ -18,6 +18,7 @@ from typing import Any
 
 from emulator.deploy.value_functions import json_value, written
 from emulator.kernel.frozen import field, frozen
+from emulator.kernel.phrases import Phrase
 
 _OPEN, _CLOSE, _MEMBER = "\ue000", "\ue001", "\ue002"
 _TOKEN = re.compile(f"{_OPEN}([^{_CLOSE}]*?)\\.([A-Za-z0-9]+)((?:{_MEMBER}[^{_MEMBER}{_CLOSE}]*)*){_CLOSE}")
@@ -277,4 +278,4 @@ class StepFailed(DeployError):
 
     def __init__(self, what: str, reason: str, left: Iterable[str] = ()) -> None:
         self.left = tuple(left)
-        super().__init__(f"{what}: {reason}")
+        super().__init__(Phrase("{what}: {reason}", what=what, reason=reason))

@@ -37,6 +37,7 @@ from emulator.deploy.s_yaml import ActionCommand, commands_before, extended, rea
 from emulator.deploy.template import read_template
 from emulator.deploy.value_functions import Misuse
 from emulator.kernel.frozen import frozen, replace
+from emulator.kernel.phrases import Phrase
 from emulator.services.fc.model import parse_function_arn, parse_message_arn
 
 
@@ -152,7 +153,8 @@ def plan(api: ApiClient, providers: Mapping[str, ResourceProvider], blueprint: B
         try:
             steps.append(_step(api, providers, resource, noted, known))
         except Refused as error:
-            raise StepFailed(f"line {resource.line}: {resource.type} {resource.logical}", str(error)) from error
+            what = f"{resource.type} {resource.logical}"
+            raise StepFailed(Phrase("line {line}: {what}", line=resource.line, what=what), str(error)) from error
     wanted = {step.resource.key for step in steps if step.resource is not None}
     return Plan((*steps, *_dropped(record, wanted)))
 
@@ -298,10 +300,11 @@ def _goes_first(providers: Mapping[str, ResourceProvider], step: Step) -> bool:
 def described(step: Step) -> str:
     """Return what a message calls a step."""
     subject = step.subject
-    what = f"{step.action.value} {subject.type} {subject.logical}"
+    named = f"{subject.type} {subject.logical}"
     if subject.physical != subject.logical and not has_token(subject.physical):
-        what += f" ({subject.physical})"
-    return what if step.resource is None else f"line {step.resource.line}: {what}"
+        named += f" ({subject.physical})"
+    what = Phrase("{action} {resource}", action=Phrase(step.action.value), resource=named)
+    return what if step.resource is None else Phrase("line {line}: {what}", line=step.resource.line, what=what)
 
 
 class _Work:
@@ -348,7 +351,7 @@ class _Work:
             try:
                 back()
             except Refused as error:
-                left.append(f"{what}: {error}")
+                left.append(Phrase("{what}: {reason}", what=what, reason=error))
             except KeyboardInterrupt:
                 return (*left, *(what for what, _ in reversed(self._undo)))
             self._undo.pop()

@@ -80,7 +80,10 @@ def read_project(
     root.findings.check()
     modules = _modules(root)
     if not modules:
-        root.member("resources" if "resources" in root.value else "services").problem("there are no resources")
+        section = (
+            "resources" if "resources" in root.value or str(root.value.get("edition")).startswith("3") else "services"
+        )
+        root.member(section).problem("there are no resources")
     _note_actions(root)
     root.findings.check()
     scope = Scope(target, {}, {}, root.member("conditions").with_value({}))

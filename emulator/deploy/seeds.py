@@ -18,7 +18,7 @@ from emulator.deploy.places import Findings, LocatedValue
 from emulator.kernel.clock import Clock
 from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.identity import Tenant
-from emulator.kernel.phrases import Phrase
+from emulator.kernel.phrases import Phrase, phrase
 from emulator.kernel.system import own_command
 from emulator.kernel.tasks import kill
 from emulator.oss.model import BUCKET_ACLS, STORAGE_CLASSES, Caller
@@ -186,7 +186,8 @@ class Seeds:
             try:
                 value = path.read_text(encoding="utf-8-sig")
             except (OSError, UnicodeDecodeError) as error:
-                seed.part.problem(Phrase("Definition: {path} cannot be read ({reason})", path=path, reason=error))
+                reason = phrase(getattr(error, "strerror", None) or str(error))
+                seed.part.problem(Phrase("Definition: {path} cannot be read ({reason})", path=path, reason=reason))
         elif isinstance(value, dict):
             value = _json(value)
         if isinstance(value, str) and isinstance(seed.values, dict):

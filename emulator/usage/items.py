@@ -118,7 +118,7 @@ ITEMS: Final = (
     Item(
         name="mns.pushes",
         unit=("pushes", "次"),
-        help=("Delivery attempts of topic messages, by kind of endpoint.", "主题消息的投递次数，按终端类型。"),
+        help=("Delivery attempts of topic messages, by kind of endpoint.", "主题消息的投递次数，按接收端类型。"),
         source=_MNS,
         assumed=("Failed attempts count, too.", "每次尝试都计，失败的也计。"),
     ),

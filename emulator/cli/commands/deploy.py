@@ -103,7 +103,7 @@ def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path,
         steps = plan(api, PROVIDERS, blueprint, record)
         findings.notes.extend(map(_note_of, missing_receivers(api, PROVIDERS, steps)))
     except (Refused, StepFailed) as error:
-        raise CommandFailed(findings.shown(str(error))) from error
+        raise CommandFailed(findings.shown(said(str(error), _))) from error
     if arguments.plan:
         _rehearse(client, api, blueprint, record, path, findings)
     if not wants_json(arguments):
@@ -131,7 +131,7 @@ def _rehearse(
     except FileProblems as error:
         raise CommandFailed(findings.shown(listed(path, error.problems))) from error
     except (Refused, StepFailed) as error:
-        raise CommandFailed(findings.shown(str(error))) from error
+        raise CommandFailed(findings.shown(said(str(error), _))) from error
 
 
 def _note_of(missing: Missing) -> Problem:

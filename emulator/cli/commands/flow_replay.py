@@ -6,7 +6,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from emulator.cli.commands.graph import write
-from emulator.cli.output import DONE, FAILED, CommandFailed, WrongUsage, _, say, say_json, unreadable, wants_json
+from emulator.cli.output import (
+    DONE,
+    FAILED,
+    CommandFailed,
+    WrongUsage,
+    _,
+    say,
+    say_json,
+    spoken,
+    unreadable,
+    wants_json,
+)
 from emulator.cli.parameters import parameters_of
 from emulator.cli.tree_view import Style, render
 from emulator.config import Settings
@@ -124,7 +135,7 @@ def _history(file: str) -> "tuple[Any, list[Entered]]":
         document = read_pages(text)
         return document, read_history(document)
     except NoHistory as error:
-        raise UnreadableHistory(_("{file} is not a history: {error}", file=file, error=error)) from error
+        raise UnreadableHistory(_("{file} is not a history: {error}", file=file, error=spoken(str(error)))) from error
 
 
 def _definition(arguments: Namespace, document: Any, account: str) -> "tuple[Standalone, str]":

@@ -69,7 +69,10 @@ def test(arguments: Namespace, settings: Settings) -> int:
     began = SystemClock().monotonic()
     parameters = parameters_of(arguments.parameter)
     within = Path(arguments.within) if arguments.within else None
-    suites = [_read(file, parameters, within) for file in _files(arguments.files)]
+    files = _files(arguments.files)
+    if not files:
+        complain(_("there is no file *.test.yaml in {folders}", folders=", ".join(arguments.files or ["."])))
+    suites = [_read(file, parameters, within) for file in files]
     for doubt in dict.fromkeys(doubt for suite in suites for doubt in suite.doubts):
         complain(said(doubt, _))
     results: list[tuple[Suite, Coverage, list[Ran]]] = []

@@ -17,6 +17,7 @@ from emulator.cli.output import (
     _,
     complain,
     duration,
+    enumerated,
     note,
     note_row,
     progress,
@@ -142,6 +143,8 @@ def _note(work: Iterable[dict[str, Any]]) -> None:
 
 
 _FAULTS = {"fault": "id", "match": "match", "do": "do", "after": "after", "times": "times", "injected": "struck"}
+_EFFECTS = ("--error", "--throttle", "--drop", "--function", "--delay")
+_ANSWERS = ("--returns", "--raises", "--answers")
 _MOCKS = {"mock": "id", "name": "of", "answers": "answers", "then": "then", "calls": "calls"}
 _SINKS = {"sink": "id", "received": "received", "URL": "url"}
 _CALLS = {
@@ -164,6 +167,8 @@ def add_fault(arguments: Namespace, settings: Settings) -> int:
         | ({"throttle": True} if arguments.throttle else {}),
         **_given(arguments, "after", "times", "probability", "seed"),
     }
+    if not body["do"]:
+        raise WrongUsage(_("a fault needs one of {options}", options=enumerated(_EFFECTS)))
     made = connect(settings).admin("POST", "faults", body)
     return tell(arguments, _("added {name}", name=made["id"]), made)
 
@@ -174,6 +179,8 @@ def add_mock(arguments: Namespace, settings: Settings) -> int:
     target = _nonempty({"function": arguments.function, "step": arguments.step, "action": arguments.action})
     if len(target) != 1:
         raise WrongUsage(_("a mock needs exactly one of FUNCTION, --step and --action"))
+    if not answers:
+        raise WrongUsage(_("a mock needs one of {options}", options=enumerated(_ANSWERS)))
     body = {**target, "answers": answers, **_nonempty({"then": arguments.then, "strict": arguments.strict})}
     made = connect(settings).admin("POST", "mocks", body)
     for doubt in made.get("doubts", ()):

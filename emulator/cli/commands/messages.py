@@ -6,7 +6,19 @@ from functools import partial
 
 from emulator.cli.client import Client, connect, say_what_is_elsewhere
 from emulator.cli.mns import Mns, chosen, element, fields, path_of, read_body, shown_body
-from emulator.cli.output import DONE, FAILED, CallRefused, Fields, _, complain, show, show_table, tell, wants_json
+from emulator.cli.output import (
+    DONE,
+    FAILED,
+    CallRefused,
+    Fields,
+    _,
+    complain,
+    sentences,
+    show,
+    show_table,
+    tell,
+    wants_json,
+)
 from emulator.config import Settings
 from emulator.wire.xml import Element
 
@@ -184,7 +196,14 @@ def subscribe(arguments: Namespace, settings: Settings) -> int:
     client = connect(settings)
     subscription = chosen("Subscription", arguments) | {"Endpoint": _endpoint(client, arguments.endpoint)}
     path = path_of("topics", arguments.topic, "subscriptions", arguments.subscription)
-    Mns(client).call("PUT", path, element("Subscription", subscription))
+    try:
+        Mns(client).call("PUT", path, element("Subscription", subscription))
+    except CallRefused as error:
+        if error.code != "EndpointInvalid":
+            raise
+        advice = _("An endpoint is queue:NAME, an http URL, or another form of the API.")
+        text = sentences(str(error).removeprefix(f"{error.code}: "), advice)
+        raise CallRefused(error.status, error.code, text, error.content) from error
     done = {"TopicName": arguments.topic, "SubscriptionName": arguments.subscription}
     text = _("subscribed {subscription} to {topic}", subscription=arguments.subscription, topic=arguments.topic)
     return tell(arguments, text, done)

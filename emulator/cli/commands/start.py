@@ -20,7 +20,7 @@ from emulator.cli.background import lines, os_reason, state_unusable
 from emulator.cli.main import collection_put_off
 from emulator.cli.output import _, complain, reason_of, say, say_json_line, sentences, wants_json
 from emulator.cli.server_log import ServerLog, stream_for
-from emulator.config import Config, Settings
+from emulator.config import AUTO_PORT, Config, Settings
 from emulator.gateway.server import PortInUse
 from emulator.kernel.clock import Clock, SystemClock
 from emulator.kernel.frozen import replace
@@ -180,7 +180,8 @@ def explain(error: BaseException, settings: Settings) -> str | None:
             )
             config = settings.config
             hosts = ", ".join(config.host or ("127.0.0.1", "::1"))
-            return text.format(hosts=hosts, port=config.port, https_port=config.https_port, reason=os_reason(error))
+            port, https_port = ("auto" if each == AUTO_PORT else each for each in (config.port, config.https_port))
+            return text.format(hosts=hosts, port=port, https_port=https_port, reason=os_reason(error))
         case OSError():
             return state_unusable(error, settings)
         case _:

@@ -7,10 +7,11 @@ import pytest
 
 from emulator.cli import deploy_steps
 from emulator.cli.output import CommandFailed
-from emulator.deploy.model import Blueprint, Record, Resource
+from emulator.deploy.model import Blueprint, Record, Resource, StepFailed
 from emulator.deploy.places import Findings
-from emulator.deploy.planner import plan
+from emulator.deploy.planner import Action, Step, described, plan
 from emulator.deploy.provider import ActualState
+from emulator.kernel.phrases import said
 
 
 class Shelf:
@@ -112,3 +113,16 @@ def test_signal_that_the_shell_has_ignored_stays_ignored(monkeypatch):
         signal.signal(signal.SIGINT, before)
 
     assert ended.exit_code == 128 + signal.SIGTERM
+
+
+def test_step_that_failed_is_told_in_another_language():
+    """What was to be done is translated; what the service has said stays as it is."""
+    thing = Resource(logical="a", type="Thing", kind="thing", identity=("a",), properties={}, line=4)
+    error = StepFailed(described(Step(action=Action.CREATE, resource=thing, entry=None)), "no")
+    words = {
+        "line {line}: {what}": "Zeile {line}: {what}",
+        "create": "lege an",
+        "{what}: {reason}": "{what} - {reason}",
+    }
+
+    assert said(str(error), lambda text: words.get(text, text)) == "Zeile 4: lege an Thing a - no"

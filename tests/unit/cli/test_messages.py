@@ -88,3 +88,45 @@ def test_settings_are_refused_in_chinese(program, text, refused):
     done = program.run("config", LC_ALL="zh_CN.UTF-8", PYTHONUTF8="1")
 
     assert (done.returncode, done.stderr) == (2, f"localyun: {refused}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("queues: {a: {VisibilityTimeout: 0}}\n", "VisibilityTimeout 的取值范围是 1 到 43200 秒。"),
+        ("flows: {a: none.yml}\n", "none.yml\uff08没有这个文件或目录\uff09"),
+        ("schedules: {s: {FlowName: b, CronExpression: '@every 1m'}}\n", "没有流程 b。"),
+        ("faults: [{match: {service: mmns}, do: {error: X}}]\n", "没有服务 'mmns'\uff1b有 fc、fnf、mns"),
+    ],
+    ids=["range", "file", "service", "fault"],
+)
+def test_declarations_are_refused_in_chinese(program, text, refused):
+    """What a service refuses of ``localyun.yaml`` too: it is the emulator itself that reads the file."""
+    (program.folder / "localyun.yaml").write_text(text, encoding="utf-8")
+
+    done = program.run("start", LC_ALL="zh_CN.UTF-8", PYTHONUTF8="1")
+
+    assert done.returncode == 2
+    assert refused in done.stderr
+    assert done.stderr.startswith("localyun: localyun.yaml:1: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "refused"),
+    [
+        (("flow", "test", "a.test.yaml"), "a.test.yaml:1:1: 用例文件要有 flow 和 cases"),
+        (("flow", "test", "b.test.yaml"), "b.test.yaml:1:1: 无法读取文件\uff1a没有这个文件或目录"),
+        (("flow", "replay", "a.test.yaml"), "不是执行历史\uff1a第 1 行第 1 列\uff08第 0 个字符\uff09\uff1a此处应有值"),
+        (("fault", "add"), "故障需要以下选项之一\uff1a--error、--throttle、--drop、--function、--delay"),
+        (("mock", "add", "shop/pay"), "mock 需要以下选项之一\uff1a--returns、--raises、--answers"),
+    ],
+    ids=["cases", "no-file", "no-history", "fault", "mock"],
+)
+def test_what_a_command_lacks_is_told_in_chinese(program, words, refused):
+    """Of its files and its options, before any emulator is asked."""
+    (program.folder / "a.test.yaml").write_text("cases: [{name: x}]\n", encoding="utf-8")
+
+    done = program.run(*words, LC_ALL="zh_CN.UTF-8", PYTHONUTF8="1")
+
+    assert done.returncode == 2
+    assert refused in done.stderr

@@ -253,6 +253,12 @@ class TestStartThatCannotBe:
         """An address that is not ours cannot be listened on."""
         assert "cannot listen on 192.0.2.1" in self.refuse(program, *mode, "--host", "192.0.2.1")
 
+    def test_next_free_ports_there(self, program, mode):
+        """Ports that were left to the command are called what they were called."""
+        said = self.refuse(program, *mode, "--host", "192.0.2.1", "--port", "auto", "--https-port", "auto")
+
+        assert "with ports auto and auto" in said
+
 
 def test_broken_configuration_is_wrong_usage(program):
     """The file and the line are named and the exit code is 2, in the background too."""

@@ -188,6 +188,16 @@ def test_published_message_reaches_its_subscribers(program, queue):
     ]
 
 
+def test_invalid_endpoint_is_refused_with_what_there_is(program, queue):
+    """The service says only that it is invalid."""
+    program.run("topic", "create", "news")
+
+    refused = program.run("topic", "subscribe", "news", "s", "orders")
+
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "EndpointInvalid: The endpoint you provided is invalid. An endpoint is queue:NAME, " in refused.stderr
+
+
 def test_failed_delivery_is_shown_with_its_reason(program, queue):
     """A push that nobody takes stays pending and says why."""
     program.run("topic", "create", "news")

@@ -16,6 +16,7 @@ from emulator.deploy.model import FileProblems, Resource
 from emulator.deploy.notation import members, written_members
 from emulator.deploy.places import Findings, LocatedValue, whole
 from emulator.deploy.planner import read
+from emulator.deploy.provider import ActualState
 from emulator.kernel.identity import default_resource_group
 from emulator.services.mns.queues.model import QUEUE
 from tests.unit.deploy.conftest import WORLD
@@ -613,3 +614,12 @@ def test_flow_without_a_description_has_none_in_terraform(tmp_path):
     done = terraform.write(a_job(tmp_path, [a_resource("fnf.flow", "order", Definition="version: v1", Description="")]))
 
     assert [line.split(" = ")[1] for line in done.text.splitlines() if line.startswith("  description")] == ['""']
+
+
+@pytest.mark.parametrize(("running", "differs"), [(None, False), ("acs:ram::1:role/other", True)])
+def test_role_that_the_tool_adds_differs_from_another_but_not_from_none(running, differs):
+    """A trigger of the functions folder calls without a role; what is exported of it deploys with the default one."""
+    trigger = a_resource("fc3.trigger", "f", "news", triggerType="mns_topic", invocationRole="acs:ram::1:role/AliyunFCDefaultRole")
+    actual = ActualState({"triggerName": "news", "triggerType": "mns_topic", "invocationRole": running})
+
+    assert any(PROVIDERS["fc3.trigger"].disagreements(trigger, actual)) is differs

@@ -383,3 +383,12 @@ def test_places_of_tokens_are_written_as_maps(resources):
 
     assert config["tokenLookup"] == "header:Auth:Bearer ,cookie:t,query:q"
     assert config["claimPassBy"] == "query::x"
+
+
+@pytest.mark.parametrize(("edition", "section"), [("1.0.0", "services"), ("3.0.0", "resources")])
+def test_file_without_resources_names_the_section_of_its_edition(blueprint, edition, section):
+    """That is where they are to be written."""
+    with pytest.raises(FileProblems) as caught:
+        blueprint(f"edition: {edition}\nname: shop\n")
+
+    assert [problem.text for problem in caught.value.problems] == [f"{section}: there are no resources"]

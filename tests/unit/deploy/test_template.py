@@ -236,6 +236,25 @@ def test_two_resources_of_one_name_are_told(blueprint):
     ]
 
 
+def test_two_resources_without_their_names_are_not_one(blueprint):
+    """Each lacks its name, and that is all there is to say."""
+    topic = "{Type: 'ALIYUN::MNS::Topic', Properties: {}}"
+
+    found = problems_of(blueprint, f"Resources:\n  a: {topic}\n  b: {topic}")
+
+    assert [text for _, text in found] == [
+        "Resources.a.Properties: TopicName is missing",
+        "Resources.b.Properties: TopicName is missing",
+    ]
+
+
+def test_attribute_of_what_has_none_is_refused_without_a_list(blueprint):
+    """A resource of an unknown type has no attributes to propose."""
+    found = problems_of(blueprint, "Resources:\n  a: {Type: 'ALIYUN::MNS::Topi'}\nOutputs: {o: {Value: !GetAtt a.Foo}}")
+
+    assert found[-1][1].endswith("a has no attribute Foo")
+
+
 @pytest.mark.parametrize(
     ("expression", "value"),
     [

@@ -174,7 +174,7 @@ _FUNCTION = (
         CPU,
         help=(
             "virtual processors, 1 to 4 GB of memory each; stored, without effect",
-            "虚拟处理器数量，每个对应 1 到 4 GB 内存；保存，不起作用",
+            "vCPU 数；每个 vCPU 对应 1 到 4 GB 内存；保存，不起作用",
         ),
     ),
     Field(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from emulator.kernel.phrases import Phrase
+from emulator.kernel.phrases import Phrase, phrase
 from emulator.services.workflow.engine.language import Program
 from emulator.services.workflow.engine.model import Task, all_steps
 from emulator.services.workflow.rehearsal.answers import named_by, read_mock
@@ -26,12 +26,12 @@ class CaseError(Exception):
         self.line = line
         self.column = column
         place = f"{file}:{line}:{column}"
-        super().__init__(Phrase("{place}: {message}", place=place, message=message))
+        super().__init__(Phrase("{place}: {message}", place=place, message=phrase(message)))
 
 
-def reason_of(error: Exception) -> object:
+def reason_of(error: Exception) -> Phrase:
     """Return why a file cannot be read, without the number of the system's error."""
-    return getattr(error, "strerror", None) or error
+    return phrase(getattr(error, "strerror", None) or str(error))
 
 
 class DocumentReader:
