@@ -12,6 +12,9 @@ from emulator.kernel.frozen import frozen
 
 _DIGEST = 8
 
+OF_QUEUES_AND_TOPICS = "[A-Za-z0-9][A-Za-z0-9-]*"
+"""What a queue or topic can be called, as a regular expression; how long a name may be is for the message service."""
+
 
 @frozen
 class NameRule:

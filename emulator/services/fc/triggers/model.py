@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeGuard, assert_never, cast, get_
 from emulator.kernel.cron import LENIENT, CronError, parse_schedule
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
+from emulator.kernel.names import OF_QUEUES_AND_TOPICS
 from emulator.services.fc import limits
 from emulator.services.fc.codec import BODY
 from emulator.services.fc.errors import InvalidArgument
@@ -149,9 +150,7 @@ class TriggerType(NamedTuple):
 
 # texts, not compiled patterns: few starts need them, and the library keeps what it has compiled
 _OBJECT_EVENT = r"oss:(?:ObjectCreated|ObjectRemoved|ObjectModified|ObjectReplication):(?:\*|[A-Za-z]+)"
-_NAME = "[A-Za-z0-9][A-Za-z0-9-]*"
-"""Of a queue or a topic."""
-_TOPIC_ARN = rf"acs:mns:[^:]*:[^:]*:/?topics/({_NAME})(?:/messages)?"
+_TOPIC_ARN = rf"acs:mns:[^:]*:[^:]*:/?topics/({OF_QUEUES_AND_TOPICS})(?:/messages)?"
 _BUCKET_ARN = r"acs:oss:[^:]*:[^:]*:([a-z0-9][a-z0-9-]*)"
 
 
@@ -218,7 +217,7 @@ def topic_of(source_arn: str) -> str:
 
 def can_name_queue(name: str) -> bool:
     """Whether a queue can have this name."""
-    return re.fullmatch(_NAME, name) is not None
+    return re.fullmatch(OF_QUEUES_AND_TOPICS, name) is not None
 
 
 def bucket_of(source_arn: str) -> str:

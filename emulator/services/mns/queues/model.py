@@ -7,6 +7,7 @@ from typing import Any, NewType
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.identity import Tenant
+from emulator.kernel.names import OF_QUEUES_AND_TOPICS
 from emulator.kernel.paging import Range
 from emulator.services.mns import limits
 from emulator.services.mns.errors import MnsError
@@ -248,7 +249,7 @@ def _url(queue: Queue, network: str) -> str:
     return cloud_url(queue.tenant, f"queues/{queue.name}", network)
 
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*", re.ASCII)
+_NAME = re.compile(OF_QUEUES_AND_TOPICS)
 
 
 def check_range(name: str, value: int, allowed: Range, unit: str = "") -> None:

@@ -10,6 +10,7 @@ from emulator.http.message import Unsendable, split_url
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import field, frozen
 from emulator.kernel.identity import Tenant
+from emulator.kernel.names import OF_QUEUES_AND_TOPICS
 from emulator.services.mns import limits
 from emulator.services.mns.errors import MnsError
 from emulator.services.mns.limits import ENDPOINT_LENGTH
@@ -333,7 +334,7 @@ class OutboxEntry:
 DEFAULT_PATH = "/notifications"
 
 # SDK helpers cut account and region out of the host they talk to, so a local address gives odd ones; only names count.
-_QUEUE = r"acs:mns:[^:/]*:[^/]*:/?queues/([A-Za-z0-9][A-Za-z0-9-]*)"
+_QUEUE = rf"acs:mns:[^:/]*:[^/]*:/?queues/({OF_QUEUES_AND_TOPICS})"
 _OUTBOX: tuple[tuple[OutboxKind, str], ...] = (
     ("mail", r"mail:directmail:([^\s:@]+@[^\s:@]+)"),
     ("mail", r"smq-ep:dm:[^:]*:(__dynamic|[^\s:@]+@[^\s:@]+)"),
