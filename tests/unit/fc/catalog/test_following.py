@@ -285,7 +285,7 @@ async def test_an_edit_is_read_and_applied_without_the_other_functions(open_site
     async with open_site(root) as site:
         rows, looked, real, scandir = [], [], store._FUNCTIONS.item, os.scandir
         monkeypatch.setattr(store._FUNCTIONS, "item", lambda row: (rows.append(real(row)), rows[-1])[1])
-        monkeypatch.setattr(os, "scandir", lambda path: (looked.append(str(path)), scandir(path))[1])
+        monkeypatch.setattr(os, "scandir", lambda path: (looked.append(os.path.normpath(path)), scandir(path))[1])
         await edited(site, root, "f3", "edited")
         after = await code(site, "f3")
 
