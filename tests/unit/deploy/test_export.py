@@ -619,7 +619,9 @@ def test_flow_without_a_description_has_none_in_terraform(tmp_path):
 @pytest.mark.parametrize(("running", "differs"), [(None, False), ("acs:ram::1:role/other", True)])
 def test_role_that_the_tool_adds_differs_from_another_but_not_from_none(running, differs):
     """A trigger of the functions folder calls without a role; what is exported of it deploys with the default one."""
-    trigger = a_resource("fc3.trigger", "f", "news", triggerType="mns_topic", invocationRole="acs:ram::1:role/AliyunFCDefaultRole")
+    trigger = a_resource(
+        "fc3.trigger", "f", "news", triggerType="mns_topic", invocationRole="acs:ram::1:role/AliyunFCDefaultRole"
+    )
     actual = ActualState({"triggerName": "news", "triggerType": "mns_topic", "invocationRole": running})
 
     assert any(PROVIDERS["fc3.trigger"].disagreements(trigger, actual)) is differs
