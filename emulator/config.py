@@ -154,14 +154,14 @@ class _Raw:
         return ConfigError(Phrase("{origin}: {problem}", origin=self.origin, problem=problem))
 
 
-def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path) -> Settings:
+def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path, *, ignores_file: bool = False) -> Settings:
     """Merge *flags* (by option name, None when not given), *environ* and ``localyun.yaml`` in *folder*.
 
     An empty environment variable counts as not set. Relative paths start from *folder*.
 
     Raises: ConfigError.
     """
-    raw, resources, marks = _read_file(folder)
+    raw, resources, marks = ({}, Resources(), {}) if ignores_file else _read_file(folder)
     for option in OPTIONS:
         if environ.get(variable_of(option)):
             raw[option.name] = _Raw(environ[variable_of(option)], variable_of(option), folder)
@@ -181,12 +181,12 @@ def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path) -> 
     return Settings(config=config, origins=origins)
 
 
-def load_here(flags: Mapping[str, Any]) -> Settings:
+def load_here(flags: Mapping[str, Any], *, ignores_file: bool = False) -> Settings:
     """Merge *flags* with what `load` finds in this process's environment and working directory.
 
     Raises: ConfigError.
     """
-    return load(flags, os.environ, Path.cwd())
+    return load(flags, os.environ, Path.cwd(), ignores_file=ignores_file)
 
 
 def _value_of(option: Field, raw: _Raw) -> Any:
@@ -246,7 +246,7 @@ def _read_file(folder: Path) -> tuple[dict[str, _Raw], Resources, Marks]:
             problem = Phrase("{name} is given twice", name=error.field)
         raise ConfigError(placed((error.line, error.column), problem)) from error
     if content is not None and not isinstance(content, dict):
-        raise ConfigError(placed(marks[()], "the file must be a mapping of settings"))
+        raise ConfigError(placed(marks[()], "the file must have settings, each followed by ': ' and a value"))
     raw: dict[str, _Raw] = {}
     resources = Resources()
     resources.folder = folder
@@ -271,7 +271,8 @@ def placed(mark: tuple[int, int], problem: str) -> str:
 def _no_setting(key: str) -> Phrase:
     import difflib  # only for an error message
 
-    near = difflib.get_close_matches(key.lower().replace("-", "_"), [option.name for option in OPTIONS], n=1)
+    known = [*(option.name for option in OPTIONS), *RESOURCE_KEYS]
+    near = difflib.get_close_matches(key.lower().replace("-", "_"), known, n=1)
     if near:
         return Phrase("there is no setting {name!r}; did you mean {near}?", name=key, near=near[0])
     return Phrase("there is no setting {name!r}", name=key)

@@ -52,7 +52,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     try:
         with collection_put_off():
-            settings = load_here({option.name: getattr(parsed, option.name, None) for option in OPTIONS})
+            flags = {option.name: getattr(parsed, option.name, None) for option in OPTIONS}
+            try:
+                settings = load_here(flags)
+            except ConfigError as error:
+                if parsed.run != "server:stop":
+                    raise
+                complain(spoken(str(error)))
+                settings = load_here(flags, ignores_file=True)  # an emulator can be stopped beside a broken file
             command = _command(parsed.run)
         try:
             return command(parsed, settings)

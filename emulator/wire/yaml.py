@@ -385,6 +385,13 @@ def _join_pair(escape: re.Match[str]) -> str:
     return chr(0x10000 + ((int(escape[1], 16) - 0xD800) << 10) + int(escape[2], 16) - 0xDC00)
 
 
+_UNFINISHED = {
+    "could not find expected ':'": "a name must be followed by ': '",
+    "found unexpected end of stream": "a quoted text does not end",
+}
+"""What the parser finds only behind the name or text that lacks its end, which stands at the context's mark."""
+
+
 def _unreadable(error: Any, text: str) -> UnreadableYaml:
     """Turn the parser's complaint into ours; characters that YAML forbids come without a mark."""
     mark = getattr(error, "problem_mark", None)
@@ -394,6 +401,8 @@ def _unreadable(error: Any, text: str) -> UnreadableYaml:
         line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
         return UnreadableYaml(str(getattr(error, "reason", None) or error), line, column, is_syntax=True)
     lines = text.split("\n")
+    if (begun := getattr(error, "context_mark", None)) and error.problem in _UNFINISHED:
+        return UnreadableYaml(_UNFINISHED[error.problem], begun.line + 1, begun.column + 1, is_syntax=True)
     if mark.line >= len(lines):  # the parser adds an end of line that the text does not have
         return UnreadableYaml(str(error.problem), len(lines), len(lines[-1]) + 1, is_syntax=True)
     is_tab = lines[mark.line][mark.column : mark.column + 1] == "\t"
