@@ -123,7 +123,7 @@ def _instead_of(option: str, command: Parser) -> str:
         return _("; that option belongs to start; other commands find the emulator through --state")
     if not option and "--event" in command.options:
         return _("; write the event after --event, in quotes")
-    return nearest(option, command.options) if option else ""
+    return nearest(option, command.options) if option and not option[1:2].isdigit() else ""
 
 
 def _moved_behind(parsed: Namespace) -> list[str]:
