@@ -9,9 +9,10 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
-from emulator.cli.client import CallRefused, Client, connect, lines_of
+from emulator.cli.client import Client, connect, lines_of
 from emulator.cli.output import (
     DONE,
+    CallRefused,
     CommandFailed,
     WrongUsage,
     _,
