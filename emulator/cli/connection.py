@@ -293,7 +293,7 @@ class Connection:
             text = _("the emulator at {address} belongs to {owner} (account {account}, process {pid}), not to {state}.")
             other = _(", or use that emulator with --state {owner}.", owner=shlex.quote(str(owner.state)))
         if self.endpoint.source == endpoint.VARIABLE:
-            advice = _("In this shell, {variable} selects it: open a new terminal, or unset {variable}.")
+            advice = _("In this shell, {variable} selects it: open a new terminal.")
             advice = advice.format(variable=endpoint.VARIABLE)
         else:
             advice = _("Start one for this folder with localyun start --port auto") + other
