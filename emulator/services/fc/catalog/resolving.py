@@ -17,6 +17,7 @@ from zlib import crc32
 from emulator.http.message import Request
 from emulator.kernel.clock import MINUTE, Millis
 from emulator.kernel.identity import Tenant
+from emulator.services.fc import limits
 from emulator.services.fc.catalog.affinity import REQUEST_EXCLUSIVE, Affinity, affinity_of
 from emulator.services.fc.catalog.code import CodeStore
 from emulator.services.fc.catalog.layers import Layers
@@ -221,14 +222,19 @@ class Resolver:
         An alias with an additional version is decided by *draw* or *request*; 1 gives its main version, as reads
         need it. What it has *chosen* before holds for as long as it leads there.
 
-        Raises: AliasNotFound. Whether there is such a version is not checked.
+        Raises: ServiceNotFound, FunctionNotFound, AliasNotFound; VersionNotFound for a number that no version can have.
+        Whether there is a version of another number is not checked.
         """
         if qualifier is None or is_latest(qualifier):
             return 0
         if is_version(qualifier):
-            return int(qualifier) if len(qualifier) <= 18 else -1
+            if len(qualifier) <= limits.VERSION_ID_DIGITS and (number := int(qualifier)):
+                return number
+            self._store.existing_owner(tenant, scope)
+            raise FcError("VersionNotFound", version=qualifier, owner=scope)
         alias = self._store.alias(tenant, scope, qualifier)
         if alias is None:
+            self._store.existing_owner(tenant, scope)
             raise FcError("AliasNotFound", alias=qualifier, owner=scope)
         if chosen != alias.version_id and chosen not in alias.weights:
             chosen = pick(alias, draw, request)
