@@ -133,6 +133,15 @@ def command_of(config: FunctionConfig) -> tuple[str, ...]:
     return (*(runtime.get("command") or ()), *(runtime.get("args") or ()))
 
 
+def tracing_of(config: ServiceConfig | FunctionConfig) -> dict[str, str]:
+    """Return the header that tells a function where the configured tracing collects; nothing without an address.
+
+    Source: the published runtimes, which read it into the context; assumed: it comes with each call.
+    """
+    endpoint = ((config.tracing_config or {}).get("params") or {}).get("endpoint")
+    return {"x-fc-tracing-jaeger-endpoint": endpoint} if endpoint else {}
+
+
 def health_check_of(config: FunctionConfig) -> HealthCheck | None:
     """Return the health check of a custom runtime or container, in whichever place a generation has it."""
     inside = (config.custom_runtime or {}, config.custom_container or {})
@@ -186,7 +195,8 @@ def _words(value: object) -> tuple[str, ...]:
 class Target(NamedTuple):
     """What one call runs. ``version`` is ``LATEST`` or a number as text; ``role`` the one its keys are for.
 
-    ``affinity`` is how calls are bound to instances, None when they are not.
+    ``affinity`` is how calls are bound to instances, None when they are not. ``tracing`` is what the platform adds to
+    the tracing headers of each call.
     """
 
     function: Function
@@ -194,6 +204,7 @@ class Target(NamedTuple):
     image: FunctionImage
     role: str
     affinity: Affinity | None = None
+    tracing: Mapping[str, str] = {}
 
 
 class Resolver:
@@ -351,7 +362,7 @@ class Resolver:
             once=config.isolation_mode == REQUEST_EXCLUSIVE,
             idle_s=max(config.idle_timeout_s or 0, 0),
         )
-        return Target(function, image.version, image, shared.role, affinity)
+        return Target(function, image.version, image, shared.role, affinity, tracing_of(shared))
 
     def _service_config(self, tenant: Tenant, service: str, number: int) -> tuple[ServiceConfig, str]:
         """Return the service's configuration, current or frozen, and a text that changes with it."""
