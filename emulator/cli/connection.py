@@ -224,7 +224,7 @@ class Connection:
     def keys(self) -> InstallationKeys:
         """This installation's keys.
 
-        Raises: CommandFailed when the state folder has none.
+        Raises: NoEmulator when the state folder has none.
         """
         if self._found_keys is None:
             self.compare()  # says whose emulator answers, if one does
@@ -232,7 +232,7 @@ class Connection:
                 "no emulator has been started for {state}; run localyun start -d first, or name another folder with "
                 "--state DIR"
             )
-            raise CommandFailed(text.format(state=self._state))
+            raise NoEmulator(text.format(state=self._state))
         return self._found_keys
 
     def health(self, timeout_s: float = 5.0) -> dict[str, Any]:
