@@ -46,6 +46,7 @@ def limits() -> str:
     from emulator.services.fc import limits as fc
     from emulator.services.mns import limits as mns
     from emulator.services.workflow import limits as fnf
+    from emulator.services.workflow.languages.statemachine.nodes import DATA_BYTES
 
     rows = (
         ("timeout of a function", f"{fc.TIMEOUT_S.low} to {fc.TIMEOUT_S.high:,} s"),
@@ -61,7 +62,7 @@ def limits() -> str:
         ("visibility timeout", f"{mns.VISIBILITY_TIMEOUT_S.low} to {mns.VISIBILITY_TIMEOUT_S.high:,} s"),
         ("long poll", f"up to {mns.POLLING_WAIT_S.high} s"),
         ("subscriptions of a topic", f"{mns.SUBSCRIPTIONS}"),
-        ("input and output of a step", f"{fnf.STEP_DATA_BYTES // 1024} KiB"),
+        ("input and output of a step", f"{fnf.STEP_DATA_BYTES // 1024} KiB; of a state {DATA_BYTES // 1024} KiB"),
     )
     return table(("what", "limit"), rows)
 

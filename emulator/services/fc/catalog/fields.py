@@ -73,7 +73,7 @@ _SHARED = (
         "role",
         "role",
         Text(limits.ROLE_LENGTH),
-        help=("role whose temporary credentials the function receives", "函数所用临时凭证对应的角色"),
+        help=("role whose temporary credentials the function receives", "函数所用临时访问凭证对应的角色"),
     ),
     Field(
         "internetAccess",
@@ -331,7 +331,7 @@ FUNCTION_3 = Shape(
             "disableInjectCredentials",
             "inject_credentials",
             INJECTION,
-            help=("places where no temporary credentials are provided", "不提供临时凭证的位置"),
+            help=("places where no temporary credentials are provided", "不提供临时访问凭证的位置"),
         ),
         Field(
             "idleTimeout",
