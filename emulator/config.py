@@ -154,15 +154,17 @@ class _Raw:
         return ConfigError(Phrase("{origin}: {problem}", origin=self.origin, problem=problem))
 
 
-def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path) -> Settings:
+def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path, *, with_file: bool = True) -> Settings:
     """Merge *flags* (by option name, None when not given), *environ* and ``localyun.yaml`` in *folder*.
 
     An empty environment variable counts as not set. Relative paths start from *folder*.
 
-    Raises: ConfigError.
+    Raises: ConfigError, also for a value of the file that a flag or variable hides.
     """
-    raw, resources, marks = _read_file(folder)
+    raw, resources, marks = _read_file(folder) if with_file else ({}, Resources(), {})
     for option in OPTIONS:
+        if option.name in raw:
+            _value_of(option, raw[option.name])
         if environ.get(variable_of(option)):
             raw[option.name] = _Raw(environ[variable_of(option)], variable_of(option), folder)
         if flags.get(option.name) is not None:
@@ -181,12 +183,12 @@ def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path) -> 
     return Settings(config=config, origins=origins)
 
 
-def load_here(flags: Mapping[str, Any]) -> Settings:
+def load_here(flags: Mapping[str, Any], *, with_file: bool = True) -> Settings:
     """Merge *flags* with what `load` finds in this process's environment and working directory.
 
     Raises: ConfigError.
     """
-    return load(flags, os.environ, Path.cwd())
+    return load(flags, os.environ, Path.cwd(), with_file=with_file)
 
 
 def _value_of(option: Field, raw: _Raw) -> Any:
@@ -271,7 +273,8 @@ def placed(mark: tuple[int, int], problem: str) -> str:
 def _no_setting(key: str) -> Phrase:
     import difflib  # only for an error message
 
-    near = difflib.get_close_matches(key.lower().replace("-", "_"), [option.name for option in OPTIONS], n=1)
+    known = [*(option.name for option in OPTIONS), *RESOURCE_KEYS]
+    near = difflib.get_close_matches(key.lower().replace("-", "_"), known, n=1)
     if near:
         return Phrase("there is no setting {name!r}; did you mean {near}?", name=key, near=near[0])
     return Phrase("there is no setting {name!r}", name=key)

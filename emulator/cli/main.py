@@ -35,6 +35,9 @@ _COMMON: dict[str, dict[str, Any]] = {
 }
 """The options that may stand before the command, as argparse takes them."""
 
+_DESPITE_THE_FILE = ("server:stop", "server:status", "server:show_list")
+"""Commands that only report what is wrong with ``localyun.yaml``: an emulator that runs can be found and stopped."""
+
 INTERRUPTED = 130
 """What shells report for a program that ended on Ctrl-C."""
 
@@ -52,7 +55,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     try:
         with collection_put_off():
-            settings = load_here({option.name: getattr(parsed, option.name, None) for option in OPTIONS})
+            flags = {option.name: getattr(parsed, option.name, None) for option in OPTIONS}
+            try:
+                settings = load_here(flags)
+            except ConfigError as error:
+                if parsed.run not in _DESPITE_THE_FILE:
+                    raise
+                settings = load_here(flags, with_file=False)
+                complain(spoken(str(error)))
             command = _command(parsed.run)
         try:
             return command(parsed, settings)

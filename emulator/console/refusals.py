@@ -30,6 +30,7 @@ SENTENCES = (
     "{problem}; did you mean {name}?",
     "{what} is left out: {problem}",
     "{what} waits: {problem}",
+    "folders of this name hold versions",
     "the trigger '{trigger}': {problem}",
     "trigger {trigger} of {function}: {problem}",
     "{address} cannot be reached: {problem}",
@@ -55,6 +56,7 @@ SENTENCES = (
     *_texts(RPC, "MissingParameter", "InvalidParameter"),
     *_texts(
         OSS,
+        "ExtraMissing",
         "InvalidArgument",
         "InvalidBucketName",
         "NoSuchBucket",

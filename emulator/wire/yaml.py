@@ -156,7 +156,7 @@ def read_nodes(
         for event in parse(_as_yaml(text), Loader=_loader()):
             composer.take(event)
     except YAMLError as error:
-        raise _unreadable(error, text) from error
+        raise _unreadable(error, text, composer.open_bracket()) from error
     except UnicodeEncodeError as error:
         raise UnreadableYaml("the text holds half a surrogate pair") from error
     return composer.root
@@ -264,6 +264,16 @@ class _Composer:
     def _error(self, problem: str, event: Any) -> UnreadableYaml:
         mark = event.start_mark
         return UnreadableYaml(problem, mark.line + 1, mark.column + 1, self._field())
+
+    def open_bracket(self) -> UnreadableYaml | None:
+        """Return the refusal of the innermost bracket that is open; None when there is none."""
+        opened = self._open[-1][0] if self._open else None
+        if opened is None or not opened.flow_style:
+            return None
+        sign = "[" if type(opened).__name__ == "SequenceStartEvent" else "{"
+        mark = opened.start_mark
+        problem = Phrase("the bracket {sign} is not closed", sign=sign)
+        return UnreadableYaml(problem, mark.line + 1, mark.column + 1, is_syntax=True)
 
     def _target(self, event: Any) -> Node:
         if any(opened.anchor == event.anchor for opened, _ in self._open):
@@ -385,8 +395,11 @@ def _join_pair(escape: re.Match[str]) -> str:
     return chr(0x10000 + ((int(escape[1], 16) - 0xD800) << 10) + int(escape[2], 16) - 0xDC00)
 
 
-def _unreadable(error: Any, text: str) -> UnreadableYaml:
-    """Turn the parser's complaint into ours; characters that YAML forbids come without a mark."""
+def _unreadable(error: Any, text: str, bracket: UnreadableYaml | None) -> UnreadableYaml:
+    """Turn the parser's complaint into ours; characters that YAML forbids come without a mark.
+
+    At the end of the text a *bracket* that is still open is what is wrong.
+    """
     mark = getattr(error, "problem_mark", None)
     if mark is None:
         position = getattr(error, "position", 0)
@@ -394,6 +407,8 @@ def _unreadable(error: Any, text: str) -> UnreadableYaml:
         line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
         return UnreadableYaml(str(getattr(error, "reason", None) or error), line, column, is_syntax=True)
     lines = text.split("\n")
+    if bracket is not None and not "".join(lines[mark.line :]).strip():
+        return bracket
     if mark.line >= len(lines):  # the parser adds an end of line that the text does not have
         return UnreadableYaml(str(error.problem), len(lines), len(lines[-1]) + 1, is_syntax=True)
     is_tab = lines[mark.line][mark.column : mark.column + 1] == "\t"

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from emulator import __version__
 from emulator.cli.background import clock_told
 from emulator.cli.client import Client, connect, connected, until
-from emulator.cli.endpoint import Endpoint, Running, is_alive, running
+from emulator.cli.endpoint import Endpoint, Running, is_alive, read, running
 from emulator.cli.output import (
     CommandFailed,
     NoEmulator,
@@ -202,7 +202,15 @@ def config(arguments: Namespace, settings: Settings) -> int:
     shown = [
         (name, _shown(name, value), _("default") if source == "default" else source) for name, value, source in rows
     ]
-    return show_rows(arguments, ("setting", "value", "source"), shown, settings_by_name)
+    code = show_rows(arguments, ("setting", "value", "source"), shown, settings_by_name)
+    there = read(settings.config.state)
+    if there is not None and there.pid is not None and is_alive(there.pid):
+        text = _(
+            "the emulator of this folder runs at {address}; these are the settings of its next start",
+            address=there.http,
+        )
+        complain(text)
+    return code
 
 
 def shown_settings(settings: Settings) -> list[tuple[str, Any, str]]:
@@ -230,7 +238,9 @@ def _plain(value: Any) -> Any:
 def _shown(name: str, value: Any) -> str:
     if value is None and name == "host":
         return "127.0.0.1, ::1"
-    if value is None and name in {"access_key_id", "access_key_secret", "account_id", "region"}:
+    if value is None and name == "region":
+        return DEFAULT_REGION
+    if value is None and name in {"access_key_id", "access_key_secret", "account_id"}:
         return _("(generated, in keys.json)")
     if value == AUTO_PORT and name in {"port", "https_port"}:
         return "auto"

@@ -216,7 +216,9 @@ class FolderReader:
     def _read_all(self) -> dict[str, Part]:
         parts: dict[str, Part] = {}
         for entry in folders(self.root, self._follows):
-            if entry.name != "versions":
+            if entry.name == "versions":
+                self._warnings.append(f"{entry.path} is left out: folders of this name hold versions")
+            else:
                 parts[entry.path] = self._part(entry.name, entry.path)
         self._left_out = self._warnings
         return parts
