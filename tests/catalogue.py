@@ -10,6 +10,7 @@ import os
 import re
 import struct
 from pathlib import Path
+from typing import get_args
 from unittest.mock import patch
 
 from jinja2 import Environment
@@ -30,6 +31,7 @@ from emulator.deploy.planner import Action
 from emulator.drawing.words import WORDS
 from emulator.kernel.instrumentation import EVENTS
 from emulator.lab.exploration import SENTENCES
+from emulator.lab.traces import NodeKind
 from emulator.samples import TUTORIALS
 from emulator.services.workflow.languages.fdl.reader import STEP
 from emulator.services.workflow.languages.statemachine.reader import STATE
@@ -110,7 +112,20 @@ def texts():
     for each in TUTORIALS:
         found.update(dict.fromkeys((each.title, each.duration)))
     found.update(
-        dict.fromkeys(("the configured port", *STATUS, *WORDS, *EVENTS, *OUTCOMES, *ENDS, *PARTS, *VALUES, *ARGPARSE))
+        dict.fromkeys(
+            (
+                "the configured port",
+                *STATUS,
+                *get_args(NodeKind),
+                *WORDS,
+                *EVENTS,
+                *OUTCOMES,
+                *ENDS,
+                *PARTS,
+                *VALUES,
+                *ARGPARSE,
+            )
+        )
     )
     found.update(dict.fromkeys((*SENTENCES.values(), *KINDS, *WORDS_OF_COVERAGE, *phrases(PHRASES + OF_SETTINGS))))
     found.update(dict.fromkeys((*(each.value for each in Action), *(words_of(each).counted for each in Action))))

@@ -85,6 +85,18 @@ def _(text: str, /, **fields: object) -> str:
     return shown.format(**fields) if fields else shown
 
 
+def words_of(status: str) -> str:
+    """Return a status as words: ``TimedOut`` is ``timed out``."""
+    return "".join(f" {each.lower()}" if each.isupper() else each for each in status).strip()
+
+
+def translated_status(status: str) -> str:
+    """Return a status in the user's language; in English it is the service's word."""
+    words = words_of(status)
+    shown = _(words)
+    return status if shown == words else shown
+
+
 def unreadable(file: object, error: Exception) -> str:
     """Return the message for a *file* that cannot be read, with the system's reason but not its number."""
     return _("{file} cannot be read: {reason}", file=file, reason=reason_of(error))

@@ -17,6 +17,7 @@ from emulator.cli.output import (
     short,
     show_rows,
     tell,
+    translated_status,
     wants_json,
 )
 from emulator.config import Settings
@@ -75,7 +76,7 @@ def show_list(arguments: Namespace, settings: Settings) -> int:
 
         flows = list(listed(client, arguments))
         headings = ("execution", "status", "started")
-        rows = [(each["Name"], each["Status"], each["StartedTime"]) for each in flows]
+        rows = [(each["Name"], translated_status(each["Status"]), each["StartedTime"]) for each in flows]
     code = show_rows(arguments, headings, rows, flows)
     if arguments.flow is None:
         say_what_is_elsewhere(arguments, client, "flows")

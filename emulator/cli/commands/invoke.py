@@ -24,6 +24,7 @@ from emulator.cli.output import (
     short,
     show_rows,
     spoken,
+    translated_status,
     unreadable,
     wants_json,
 )
@@ -88,8 +89,9 @@ def _show_end(arguments: Namespace, request_id: str, end: Mapping[str, Any]) -> 
         told = {name: end[name] for name in ("status", "attempts", "error", "destination")}
         say_json({"requestId": request_id, "result": _content(body), **told})
         return DONE if succeeded else FAILED
+    status = translated_status(end["status"])
     if end["destination"] is None:
-        note(_("no destination is configured for a call that ends as {status}", status=end["status"]))
+        note(_("no destination is configured for a call that ends as {status}", status=status))
     else:
         words = (
             _("destination {resource}: delivered")
@@ -97,7 +99,7 @@ def _show_end(arguments: Namespace, request_id: str, end: Mapping[str, Any]) -> 
             else _("destination {resource}: refused; for the reason see `localyun logs` and the emulator's log")
         )
         note(words.format(resource=end["destination"]["resource"]))
-    note(_("{status} after {count} attempt(s)", status=end["status"], count=end["attempts"]))
+    note(_("{status} after {count} attempt(s)", status=status, count=end["attempts"]))
     error = "" if succeeded else str(end["error"] or end["status"])
     return show_called(Called(request_id, error, body, ""), with_log=False, raw=arguments.raw)
 

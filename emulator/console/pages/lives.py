@@ -268,7 +268,8 @@ class _Present:
         for each in calls:
             attempts = self.calls.get(each["id"])
             if not attempts:
-                what = "function raised" if each["failed"] and each["status"] else "under way"
+                ended = "function raised" if each["failed"] else "arrived"
+                what = ended if each["status"] else "under way"
                 yield Reason(what=what, kind="function", name=each["name"], id=each["id"])
                 continue
             call = attempts[-1]

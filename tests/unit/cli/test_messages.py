@@ -75,7 +75,10 @@ def test_command_speaks_english_otherwise(program, env):
 @pytest.mark.parametrize(
     ("text", "refused"),
     [
-        ("auth: strict\n", "localyun.yaml:1: auth 应为\uff1averify 或 lenient\uff0c而不是 'strict'\uff08第 1 列\uff09"),
+        (
+            "auth: strict\n",
+            "localyun.yaml:1: auth 的值 'strict' 无效\uff0c应为\uff1averify 或 lenient\uff08第 1 列\uff09",
+        ),
         ("prt: 1\n", "localyun.yaml:1: 没有名为 'prt' 的设置项\uff1b是否想写 port\uff1f\uff08第 1 列\uff09"),
         ("port: 1\nport: 2\n", "localyun.yaml:2: port 给出了两次\uff08第 1 列\uff09"),
     ],
