@@ -83,13 +83,13 @@ PHRASES = (
 )  # fmt: skip
 """Where mistakes in definitions and cases of flows are found, which commands and pages say in the user's language."""
 
-OF_SETTINGS = ("config.py", "wire/schema/settings.py", "kernel/spelling.py", "deploy", "usage/prices.py",
-               "lab/exploration.py", "cli/commands/deploy.py")  # fmt: skip
+OF_SETTINGS = ("config.py", "keyfile.py", "wire/schema/settings.py", "kernel/spelling.py", "deploy", "usage/prices.py",
+               "lab/exploration.py", "cli/commands/deploy.py", "cli/comparison/recordings.py")  # fmt: skip
 """Where mistakes in settings and in files to deploy are found, which only commands say."""
 
 OF_MISTAKES = ("Phrase", "failure", "refuse", "ValueError", "ExpressionError", "DefinitionError", "CaseError",
-               "UnreadableYaml", "RepeatedKey", "_error", "ConfigError", "refused", "placed",
-               "problem", "note", "Problem", "Misuse", "Noted", "left_out")  # fmt: skip
+               "UnreadableYaml", "RepeatedKey", "KeyFileDamaged", "NoRecording", "_error", "ConfigError", "refused",
+               "placed", "problem", "note", "Problem", "Misuse", "Noted", "left_out")  # fmt: skip
 """What takes the text of a mistake."""
 
 OF_FIELDS = {each.help[0] for shape in (*resources().values(), OPTIONS) for each in shape}

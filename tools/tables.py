@@ -174,7 +174,7 @@ def _kinds(tagged: Tagged, *, chinese: bool) -> Iterable[tuple[str, Shape]]:
     fields = [each for shape in tagged.shapes.values() for each in shape if each.help[0]]
     count = Counter(each.name for each in fields)
     usual = {each.name: each for each in fields if count[each.name] > len(tagged.shapes) // 2}
-    yield ("most kinds", "多数类型")[chinese], Shape("", usual.values())
+    yield ("most kinds", "通用字段")[chinese], Shape("", usual.values())
     for name, shape in tagged.shapes.items():
         own = [each for each in shape if each.help[0] and each.name not in usual and not each.name.endswith(".$")]
         if own:

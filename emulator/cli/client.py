@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from emulator import keyfile
 from emulator.cli import endpoint
 from emulator.cli.connection import Connection, Reply
-from emulator.cli.output import CallRefused, CommandFailed, _, complain, note, reason_of, wants_json
+from emulator.cli.output import CallRefused, CommandFailed, _, complain, note, reason_of, spoken, wants_json
 from emulator.config import Config, Settings
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.frozen import replace
@@ -231,7 +231,7 @@ def connect(settings: Settings, environ: Mapping[str, str] = os.environ) -> Clie
     try:
         keys = keyfile.load(config)
     except keyfile.KeyFileDamaged as error:
-        raise CommandFailed(str(error)) from error
+        raise CommandFailed(spoken(str(error))) from error
     except OSError as error:
         text = _("the keys in {state} cannot be read: {reason}", state=config.state, reason=reason_of(error))
         raise CommandFailed(text) from error

@@ -182,6 +182,7 @@ SENTENCES = (
     "the execution has no event {event} that another one could go on from",
     "the history up to there does not fit the definition: {problem}",
     "the flow has no step {step}; there are {names}",
+    "the execution has not entered a step {step}",
     "the data of a step holds at most {most} bytes",
     "at this stop there are {names}, not {action}",
     "a failure has no data to change; retry and skip take data",

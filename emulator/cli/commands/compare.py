@@ -19,6 +19,7 @@ from emulator.cli.output import (
     say,
     say_json,
     say_table,
+    spoken,
     unreadable,
     wants_json,
 )
@@ -64,7 +65,7 @@ def _read(file: str) -> list[Exchange]:
     except (OSError, UnicodeDecodeError) as error:
         raise WrongUsage(unreadable(file, error)) from error
     except NoRecording as error:
-        raise WrongUsage(_("{file} is not a recording: {error}", file=file, error=error)) from error
+        raise WrongUsage(_("{file} is not a recording: {error}", file=file, error=spoken(str(error)))) from error
 
 
 def _redact(exchanges: Iterable[Exchange], file: Path) -> int:
@@ -127,7 +128,9 @@ def _tell(arguments: Namespace, outcomes: list[Outcome], left_out: int, lacking:
             for one in each.differences:
                 say(f"  {one.kind} {one.place}: {one.recorded} -> {one.here}")
     columns = ("service", "operation", "requests", "same", "different")
-    say_table(tuple(map(str.upper, columns)), [[row[name] for name in columns] for row in rows])
+    say_table(
+        ("SERVICE", "OPERATION", "REQUESTS", "SAME", "DIFFERENT"), [[row[name] for name in columns] for row in rows]
+    )
     if left_out:
         note(_("{count} requests go to other services and are not compared", count=left_out))
     if lacking:

@@ -1,5 +1,6 @@
 """``flow``: flows, their executions and what happens in them."""
 
+import shlex
 from argparse import Namespace
 from typing import Any
 
@@ -145,7 +146,8 @@ def stop(arguments: Namespace, settings: Settings) -> int:
         return stop_all(arguments, settings)
     name_execution(arguments)
     if not arguments.execution:
-        raise WrongUsage(_("name the execution as FLOW/EXECUTION"))
+        command = f"localyun flow list {shlex.quote(arguments.flow)}"
+        raise WrongUsage(_("name the execution: FLOW/EXECUTION; {command} lists them", command=command))
     _leave_out(_("one execution"), {"--status": arguments.status, "--since": arguments.since})
     why = {"Error": arguments.error, "Cause": arguments.cause}
     stopped = connect(settings).workflow(
