@@ -154,14 +154,14 @@ class _Raw:
         return ConfigError(Phrase("{origin}: {problem}", origin=self.origin, problem=problem))
 
 
-def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path, *, with_file: bool = True) -> Settings:
+def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path, *, ignores_file: bool = False) -> Settings:
     """Merge *flags* (by option name, None when not given), *environ* and ``localyun.yaml`` in *folder*.
 
     An empty environment variable counts as not set. Relative paths start from *folder*.
 
     Raises: ConfigError, also for a value of the file that a flag or variable hides.
     """
-    raw, resources, marks = _read_file(folder) if with_file else ({}, Resources(), {})
+    raw, resources, marks = ({}, Resources(), {}) if ignores_file else _read_file(folder)
     for option in OPTIONS:
         if option.name in raw:
             _value_of(option, raw[option.name])
@@ -183,12 +183,12 @@ def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path, *, 
     return Settings(config=config, origins=origins)
 
 
-def load_here(flags: Mapping[str, Any], *, with_file: bool = True) -> Settings:
+def load_here(flags: Mapping[str, Any], *, ignores_file: bool = False) -> Settings:
     """Merge *flags* with what `load` finds in this process's environment and working directory.
 
     Raises: ConfigError.
     """
-    return load(flags, os.environ, Path.cwd(), with_file=with_file)
+    return load(flags, os.environ, Path.cwd(), ignores_file=ignores_file)
 
 
 def _value_of(option: Field, raw: _Raw) -> Any:
@@ -248,7 +248,7 @@ def _read_file(folder: Path) -> tuple[dict[str, _Raw], Resources, Marks]:
             problem = Phrase("{name} is given twice", name=error.field)
         raise ConfigError(placed((error.line, error.column), problem)) from error
     if content is not None and not isinstance(content, dict):
-        raise ConfigError(placed(marks[()], "the file must be a mapping of settings"))
+        raise ConfigError(placed(marks[()], "the file must have settings, each followed by ': ' and a value"))
     raw: dict[str, _Raw] = {}
     resources = Resources()
     resources.folder = folder

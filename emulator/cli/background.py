@@ -101,9 +101,9 @@ def _functions(config: Config, status: Mapping[str, Any]) -> str:
     shown = enumerated(names[:NAMES_SHOWN]) or _("none yet")
     if len(names) > NAMES_SHOWN:
         shown = _("{names} and {number} more", names=shown, number=len(names) - NAMES_SHOWN)
-    if config.functions is None:
+    if config.functions is None or (names and not config.functions.is_dir()):  # all were uploaded
         return shown
-    return _("{names} (folder {folder})", names=shown, folder=config.functions)
+    return _("{names}; folder {folder}", names=shown, folder=config.functions)
 
 
 def name_of(function: Any) -> str:

@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             except ConfigError as error:
                 if parsed.run not in _DESPITE_THE_FILE:
                     raise
-                settings = load_here(flags, with_file=False)
+                settings = load_here(flags, ignores_file=True)
                 complain(spoken(str(error)))
             command = _command(parsed.run)
         try:

@@ -226,6 +226,7 @@ SENTENCES = (
     "a package is not what its name says",
     "it is of a newer version, {version}",
     "the field '{name}' is not known and ignored",
+    "the field '{name}' is ignored here; localyun deploy reads it in an s.yaml",
     "there is no type '{kind}'",
     "it has no type",
     "{problem}; the types are {names}",

@@ -1,4 +1,4 @@
-"""Tutorials that pages have started, each ``localyun tutorial run`` in a process of its own, whose output is kept."""
+"""Tutorials that pages have started, each ``localyun tutorial run`` in a process of its own, whose progress is kept."""
 
 import os
 import subprocess
@@ -64,10 +64,10 @@ class TutorialRuns:
             before.close()
         output = TemporaryFile()  # noqa: SIM115 - open as long as the run is remembered
         process = subprocess.Popen(  # noqa: S603 - this program itself, with a name out of a table
-            system.own_command("tutorial", "run", name, "--keep"),
+            system.own_command("tutorial", "run", name, "--keep", "--steps", "--json"),
             stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
+            stdout=subprocess.DEVNULL,  # executions and links, which the page has itself
+            stderr=output,
             env={**os.environ, **self._surroundings(), "PYTHONUNBUFFERED": "1"},
         )
         self._runs[name] = TutorialRun(name, output, process)

@@ -97,15 +97,18 @@ class Declared(Notation[Reader]):
             return {needed[0].name: part.value}
         known = {field.name: field for field in shape.of_form(self.form)}
         values: dict[str, Any] = {}
+        unknown: set[str] = set()
         for entry in part.entries():
             field = known.get(entry.name)
             if field is None:
                 entry.problem("there is no such attribute", suggestion(entry.name, list(known)))
+                unknown.add(entry.name.lower())
             elif (value := self.reader(field.kind)(entry)) is not None:
                 values[field.name] = value
         for field in needed:
             if field.name not in values and not part.member(field.name).value:
-                part.problem(Phrase("needs {name}", name=field.name))
+                if field.name.lower() not in unknown:  # else the problem is its spelling
+                    part.problem(Phrase("needs {name}", name=field.name))
                 values[field.name] = ""
         return values
 

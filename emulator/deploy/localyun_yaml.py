@@ -24,7 +24,7 @@ from emulator.services.mns.service import MessageService
 from emulator.services.mns.topics.catalog import Topics
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC, SubscriptionSettings, queue_endpoint, read_endpoint
 from emulator.wire.rpc import InvalidParameter
-from emulator.wire.schema.kinds import ABSENT, Field, Shape
+from emulator.wire.schema.kinds import ABSENT, Field, Shape, Whole
 
 FILE = PARAMETERS.of_form("file")
 """How the file writes attributes. Which it may name is documented in docs/configuration.md."""
@@ -56,8 +56,8 @@ class Declarations:
         self._tenant = tenant
         findings = Findings()
         root = LocatedValue(config.resources, (), config.resource_marks, findings)
-        queues = _entries(root.member("queues"), Phrase("must be a mapping of queue names"))
-        topics = _entries(root.member("topics"), Phrase("must be a mapping of topic names"))
+        queues = _entries(root.member("queues"), Phrase("must have queue names below it, each followed by ': '"))
+        topics = _entries(root.member("topics"), Phrase("must have topic names below it, each followed by ': '"))
         self._queues = [_declared(part, QUEUE, tenant) for part in queues]
         self._topics = [_declared(part, TOPIC, tenant) for part in topics]
         check(findings)
@@ -138,12 +138,16 @@ def raised(part: LocatedValue) -> Iterator[None]:
 
 
 @contextmanager
-def _noted(part: LocatedValue) -> Iterator[None]:
+def _noted(part: LocatedValue, field: Field) -> Iterator[None]:
     """Turn what the service refuses inside into a problem of *part*."""
     try:
         yield
     except InvalidParameter:
-        part.problem(Phrase("{part} is not a value for this attribute", part=_text(part)))
+        part.problem(
+            Phrase("must be a whole number from {low} to {high}", low=field.kind.low, high=field.kind.high)
+            if isinstance(field.kind, Whole)
+            else Phrase("{part} is not a value for this attribute", part=_text(part))
+        )
     except MnsError as error:
         part.problem(error.message)
 
@@ -153,17 +157,17 @@ def _declared(part: LocatedValue, table: Shape, tenant: Tenant) -> Declared:
     change: Change = {}
     subscriptions: list[LocatedValue] = []
     others = (_SUBSCRIPTIONS,) if table is TOPIC else ()
-    what = Phrase("must be a mapping of attributes and subscriptions" if others else "must be a mapping of attributes")
+    what = Phrase("must have attributes below it, each followed by ': ' and a value")
     known = {each.name: each for each in table.of_form("file")}
     for name, member in _members(part, what, [*known, *others]).items():
         if name in others:
             subscriptions = [
                 each
-                for each in _entries(member, Phrase("must be a mapping of subscription names"))
+                for each in _entries(member, Phrase("must have subscription names below it, each followed by ': '"))
                 if _has_endpoint(each)
             ]
             continue
-        with _noted(member):
+        with _noted(member, known[name]):
             own = _read(known[name], member)
             if table is QUEUE:
                 own = settled(own, part.name)
@@ -186,7 +190,7 @@ def _read(field: Field, part: LocatedValue) -> Change:
         value = _text(part)
     else:
         members = _members(
-            part, Phrase("must be a mapping of Enabled, DeadLetterTargetQueue and MaxReceiveCount"), _DEAD_LETTERS
+            part, Phrase("must be a map of Enabled, DeadLetterTargetQueue and MaxReceiveCount"), _DEAD_LETTERS
         )
         if isinstance(part.value, dict) and len(members) == len(part.value):  # otherwise that is a problem already
             value = {"Enabled": True, **{name: member.value for name, member in members.items()}}

@@ -270,9 +270,8 @@ class _Composer:
         opened = self._open[-1][0] if self._open else None
         if opened is None or not opened.flow_style:
             return None
-        sign = "[" if type(opened).__name__ == "SequenceStartEvent" else "{"
-        mark = opened.start_mark
-        problem = Phrase("the bracket {sign} is not closed", sign=sign)
+        mark, is_list = opened.start_mark, type(opened).__name__ == "SequenceStartEvent"
+        problem = Phrase("the bracket {sign} is not closed", sign="[" if is_list else "{")
         return UnreadableYaml(problem, mark.line + 1, mark.column + 1, is_syntax=True)
 
     def _target(self, event: Any) -> Node:
@@ -395,10 +394,17 @@ def _join_pair(escape: re.Match[str]) -> str:
     return chr(0x10000 + ((int(escape[1], 16) - 0xD800) << 10) + int(escape[2], 16) - 0xDC00)
 
 
-def _unreadable(error: Any, text: str, bracket: UnreadableYaml | None) -> UnreadableYaml:
-    """Turn the parser's complaint into ours; characters that YAML forbids come without a mark.
+_UNFINISHED = {
+    "could not find expected ':'": "a name must be followed by ': '",
+    "found unexpected end of stream": "a quoted text does not end",
+}
+"""What the parser finds only behind the name or text that lacks its end, which stands at the context's mark."""
 
-    At the end of the text a *bracket* that is still open is what is wrong.
+
+def _unreadable(error: Any, text: str, bracket: UnreadableYaml | None) -> UnreadableYaml:
+    """Turn the parser's complaint into ours; at the end of the text it is about the *bracket* that is open.
+
+    Characters that YAML forbids come without a mark.
     """
     mark = getattr(error, "problem_mark", None)
     if mark is None:
@@ -407,6 +413,8 @@ def _unreadable(error: Any, text: str, bracket: UnreadableYaml | None) -> Unread
         line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
         return UnreadableYaml(str(getattr(error, "reason", None) or error), line, column, is_syntax=True)
     lines = text.split("\n")
+    if (begun := getattr(error, "context_mark", None)) and error.problem in _UNFINISHED:
+        return UnreadableYaml(_UNFINISHED[error.problem], begun.line + 1, begun.column + 1, is_syntax=True)
     if bracket is not None and not "".join(lines[mark.line :]).strip():
         return bracket
     if mark.line >= len(lines):  # the parser adds an end of line that the text does not have

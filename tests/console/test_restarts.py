@@ -44,6 +44,26 @@ def test_restart_during_an_execution_is_marked(browser, tmp_path):
         assert "The emulator was started again." not in text(browser)
 
 
+def test_message_that_a_function_has_received_stays_arrived(browser, tmp_path):
+    """Although the calls of an earlier start are not recorded any more."""
+    function = tmp_path / "functions" / "fed"
+    function.mkdir(parents=True)
+    (function / "index.py").write_text("def handler(event, context):\n    return event\n")
+    (function / "function.yml").write_text("triggers:\n- {name: fed, type: mns_queue, queue: orders}\n")
+    with Emulator(functions=function.parent, state=tmp_path / "state") as before:
+        before.queue("orders")
+        before.settle()
+        sent = before.queue("orders").send("tea")
+        before.settle()
+    with Emulator(functions=function.parent, state=tmp_path / "state") as after:
+        browser.get(after.endpoint + after.api.admin("POST", "console-link")["path"])
+        speak(browser, after, "en")
+        opened(browser, after, f"/messages/{sent}")
+
+        reasons = [each.get_attribute("data-reason") for each in browser.find_elements(By.CSS_SELECTOR, ".reason")]
+        assert reasons == ["arrived"]
+
+
 def test_failure_is_at_the_top_with_its_step_and_the_latest_error(console, localyun):
     """A step that fails without an error is no answer; the error that led to it is."""
     speak(console, localyun, "en")

@@ -44,6 +44,8 @@ def test_an_empty_console_offers_every_tutorial(empty, browser):
     assert eventually(browser, lambda: browser.current_url.endswith("/start/callback"))
     assert eventually(browser, lambda: browser.find_element(By.TAG_NAME, "h1").text == "callback Succeeded", RUN_S)
     assert "running callback" in text(browser)
+    assert " mytask  waits for its callback" in text(browser)
+    assert "console/login" not in text(browser)
 
     press(browser, "form[action$='/start/callback'] button")
     assert eventually(browser, lambda: len(browser.find_elements(By.CSS_SELECTOR, "#content li")) == 2, RUN_S)
@@ -64,23 +66,24 @@ def test_the_page_of_the_tutorials_says_its_name_once(empty, browser):
 
     headings = [each.text for each in browser.find_elements(By.CSS_SELECTOR, "h1, h2")]
 
-    assert headings == ["Start here", "Tutorials", "Programs to paste"]
+    assert headings == ["Start here", "Tutorials", "Programs to copy"]
 
 
 @pytest.mark.parametrize("name", SNIPPETS)
-def test_a_program_runs_as_it_is_pasted(served, name):
-    """Under ``localyun exec``, which leads the official SDKs here."""
+def test_a_program_runs_as_it_is_copied(served, name):
+    """Under ``localyun exec``, which leads the official SDKs here; once more on what it has created."""
     command = [sys.executable, "-m", "emulator", "exec", "--", sys.executable, "-"]
 
-    ended = subprocess.run(
-        command,
-        input=snippet(name),
-        env=os.environ | served.env,
-        capture_output=True,
-        text=True,
-        timeout=RUN_S,
-        check=False,
-    )
+    for _ in range(2):
+        ended = subprocess.run(
+            command,
+            input=snippet(name),
+            env=os.environ | served.env,
+            capture_output=True,
+            text=True,
+            timeout=RUN_S,
+            check=False,
+        )
 
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.strip()
+        assert ended.returncode == 0, ended.stderr
+        assert ended.stdout.strip()

@@ -1,11 +1,17 @@
 """What localyun.yaml declares is there after every start, and nothing in it is accepted and ignored."""
 
+import re
+from pathlib import Path
+
 import pytest
 
+import emulator.console
 from emulator.testing import ApiError, Emulator, TestingError
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.sdk
+
+PAGES = Path(emulator.console.__file__).parent / "templates"
 
 FILE = """
 queues: {orders: {}}
@@ -83,11 +89,36 @@ def test_everything_declared_is_there_after_each_start(tmp_path):
     assert seen[0] == seen[1]
 
 
+def test_files_that_empty_pages_of_the_console_show_have_an_effect(tmp_path):
+    """The schedule and the trigger that they declare exist."""
+    schedules, triggers = (
+        re.search(r"{% set file %}\n(.*?){% endset %}", (PAGES / page).read_text(), re.DOTALL).group(1)
+        for page in ("schedules.html", "triggers.html")
+    )
+    function = tmp_path / "functions" / "hello"
+    function.mkdir(parents=True)
+    (function / "index.py").write_text("def handler(event, context): return event")
+    (function / "function.yml").write_text(triggers)
+    file = write(tmp_path, schedules)
+    (tmp_path / "remind.yml").rename(tmp_path / "flow.yml")
+
+    with Emulator(config=file, functions=tmp_path / "functions", state=tmp_path / "state") as kit:
+        scheduled = kit.api.fnf("ListSchedules", FlowName="approve", Limit=10)["Schedules"]
+        triggered = kit.api.admin("GET", "triggers")["triggers"]
+
+    assert [each["ScheduleName"] for each in scheduled] == ["nightly"]
+    assert [(each["function"], each["trigger"]) for each in triggered] == [("hello", "nightly")]
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
         ("flows:\n  a: {Definition: x.yml}\n", "localyun.yaml:2: flows.a: Definition: "),
         ("flows:\n  a:\n    Definition: 'version: v1'\n", "localyun.yaml:2: flows.a: "),
+        (
+            "flows:\n  a: {definition: remind.yml}\n",
+            "flows.a.definition: there is no such attribute; did you mean Definition?",
+        ),
         ("flows:\n  a: remind.yml\n  b: {Definition: remind.yml, Typ: FDL}\n", "localyun.yaml:3: flows.b.Typ: "),
         ("schedules:\n  n: {FlowName: nope, CronExpression: '@every 5m'}\n", "localyun.yaml:2: schedules.n: "),
         ("schedules:\n  n: {FlowName: nope}\n", "localyun.yaml:2: schedules.n: needs CronExpression"),

@@ -85,8 +85,12 @@ def test_every_variable_is_read(tmp_path, variable, value, field, expected):
         ("queue: {}", "localyun.yaml:1: there is no setting 'queue'; did you mean queues?"),
         ("https-port: 1", "localyun.yaml:1: there is no setting 'https-port'; did you mean https_port?"),
         ("port: 1\nport: 2", "localyun.yaml:2: port is given twice"),
-        ("- port", "localyun.yaml:1: the file must be a mapping of settings"),
+        ("- port", "localyun.yaml:1: the file must have settings"),
         ("port: [", "localyun.yaml:1: not valid YAML"),
+        ("queues:\n  a:\n  b\n", "localyun.yaml:3: not valid YAML: a name must be followed by ': '"),
+        ("queues:\n  a:\n  b\ntopics:\n", "localyun.yaml:3: not valid YAML: a name must be followed by ': '"),
+        ("port: 'auto\nhost: x\n", "localyun.yaml:1: not valid YAML: a quoted text does not end"),
+        ("queue: {a: }", "localyun.yaml:1: there is no setting 'queue'; did you mean queues?"),
         ("region: \x00", "localyun.yaml:1: not valid YAML"),
         (
             "region: 2001-99-99",

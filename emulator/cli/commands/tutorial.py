@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from argparse import Namespace
@@ -27,6 +28,7 @@ from emulator.cli.output import (
     OtherEmulator,
     WrongUsage,
     _,
+    complain,
     enumerated,
     is_chinese,
     note,
@@ -68,7 +70,7 @@ def show_list(arguments: Namespace, settings: Settings) -> int:
 def run(arguments: Namespace, settings: Settings) -> int:
     """Run one tutorial to its end; the exit code is 0 when it went as its README promises.
 
-    With ``--json`` progress goes to the error stream, and the executions are printed at the end.
+    With ``--json`` progress goes to the error stream, without links, and the executions are printed at the end.
     """
     tutorial = named(arguments.name)
     kept = arguments.keep or arguments.open
@@ -82,26 +84,26 @@ def run(arguments: Namespace, settings: Settings) -> int:
     fields = {"name": tutorial.name, "sdk": arguments.sdk, "duration": _(tutorial.duration)}
     tell(_("running {name} through the {sdk} SDK, {duration}", **fields))
     keeps = kept or tutorial.keeps_flow
-    if keeps:
+    if keeps and not wants_json(arguments):
         _say_link(tell, _("watch it in a browser:"), client, f"flows/{tutorial.flow}")
     tell("")
     steps = sys.stdout.isatty() if arguments.steps is None else arguments.steps
     with recorded.record_file() as record, TemporaryFile("w+", encoding="utf-8", errors="replace") as complaints:
         options = ["--sdk", arguments.sdk, "--language", arguments.language, "--input", chosen]
         options += ["--keep"] if kept else []
-        output = sys.stderr if wants_json(arguments) else None
-        as_steps = steps and output is None
-        program = _program(tutorial, client, [*options, *(("--events", "json") if as_steps else ())], record)
-        if as_steps:
-            succeeded = _show_steps(program, client, complaints)
+        program = _program(tutorial, client, [*options, *(("--events", "json") if steps else ())], record)
+        if steps:
+            code = _show_steps(program, client, complaints, tell)
         else:
-            succeeded = _run_client(program, client, output, complaints)
+            code = _run_client(program, client, sys.stderr if wants_json(arguments) else None, complaints)
+        succeeded = code == 0
         executions = recorded.read_record(record)
         if not succeeded:
             client.health()  # says so when the emulator has ended, and how to start it again; the SDK adds nothing
         complaints.seek(0)
         if words := complaints.read().strip():
             note(words)
+        _note_signal(code)
     drawn = picture if recorded.draw_last(executions, picture) else None
     if wants_json(arguments):
         graph = str(drawn) if drawn else None
@@ -156,15 +158,23 @@ def _program(tutorial: Tutorial, client: Client, options: Sequence[str], record:
     return [sys.executable, str(locate().apps / tutorial.name / "client.py"), *options, *place]
 
 
-def _run_client(program: Sequence[str], client: Client, output: TextIO | None, complaints: TextIO) -> bool:
-    """Run a tutorial's program, which prints to *output* or else where we do; return whether all went as promised."""
+def _run_client(program: Sequence[str], client: Client, output: TextIO | None, complaints: TextIO) -> int:
+    """Run a tutorial's program, which prints to *output* or else where we do; return its exit code, 0 as promised."""
     environ = _environment(client)
     done = subprocess.run(program, env=environ, stdout=output, stderr=complaints, check=False)  # noqa: S603 - our own program
-    return done.returncode == 0
+    return done.returncode
 
 
-def _show_steps(program: Sequence[str], client: Client, complaints: TextIO | None = None) -> bool:
-    """Run a tutorial's program and print its events as steps; return whether all went as promised."""
+def _note_signal(code: int) -> None:
+    """Say which signal has ended a program that has left no words of its own."""
+    if code < 0:
+        complain(_("the tutorial's program was ended by {signal}", signal=signal.Signals(-code).name))
+
+
+def _show_steps(
+    program: Sequence[str], client: Client, complaints: TextIO | None = None, tell: Callable[[str], None] = say
+) -> int:
+    """Run a tutorial's program and print its events as steps; return its exit code, 0 when all went as promised."""
     style = Style.of_terminal()
     follower = Follower(style)
     environ = _environment(client)
@@ -172,14 +182,14 @@ def _show_steps(program: Sequence[str], client: Client, complaints: TextIO | Non
         for line in process.stdout or ():
             if not line.startswith(_EVENT):
                 for shown in style.fold(line.rstrip("\n")):
-                    say(shown)
+                    tell(shown)
                 continue
             event = json.loads(line)["event"]
             if event["Type"] == "ExecutionStarted":
                 follower = Follower(style)
             for shown in follower.lines([event]):
-                say(shown)
-    return process.returncode == 0
+                tell(shown)
+    return process.returncode
 
 
 def _check_sdk(packages: tuple[str, ...]) -> None:

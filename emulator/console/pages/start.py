@@ -1,4 +1,4 @@
-"""Start here: the tutorials, one click each, and programs to paste."""
+"""Start here: the tutorials, one click each, and programs to copy."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ SNIPPETS = ("queue", "topic", "function", "flow", "schedule")
 
 
 def snippet(name: str) -> str:
-    """Return a program to paste."""
+    """Return a program to copy."""
     return (_SNIPPETS / f"{name}.txt").read_text(encoding="utf-8")
 
 

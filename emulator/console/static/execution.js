@@ -196,7 +196,9 @@
     stop();
     await load();
     const all = frames.entered;
-    const next = by > 0 ? all.find((each) => each > at()) : all.filter((each) => each < at()).pop();
+    const ended = at() >= last() && !content.querySelector(".graph .step[data-state=running]");
+    const from = ended && by > 0 ? 0 : at(); // at the end of what has ended, the first step follows
+    const next = by > 0 ? all.find((each) => each > from) : all.filter((each) => each < at()).pop();
     if (next === undefined) return to(by > 0 ? last() : 1);
     entered = next;
     to(next);

@@ -92,12 +92,38 @@ def test_command_can_be_copied_into_a_shell(monkeypatch, tmp_path):
     assert command() == "'a b/localyun'"
 
 
+STATUS = {
+    "http": "h",
+    "https": "s",
+    "account": "1",
+    "region": "r",
+    "version": "1",
+    "pid": 7,
+    "functions": [],
+    "clock": {"now": "", "offset_ms": 0, "frozen": False},
+}
+
+
+def test_folder_of_functions_is_named_unless_all_were_uploaded(tmp_path):
+    """It need not exist: without functions the line says where to put them."""
+    config = settings_of([], tmp_path).config
+
+    def shown(*functions):
+        return next(
+            line for line in lines(config, {**STATUS, "functions": functions}) if line.startswith("  functions")
+        ).split()[1:]
+
+    assert shown() == ["none", "yet;", "folder", str(tmp_path / "functions")]
+    assert shown("demo/a") == ["demo/a"]
+    (tmp_path / "functions").mkdir()
+    assert shown("demo/a") == ["demo/a;", "folder", str(tmp_path / "functions")]
+
+
 @pytest.mark.usefixtures("chinese")
 def test_what_a_start_finds_is_in_the_users_language(tmp_path):
     """Mistakes in the functions folder and triggers that wait, as later commands say them."""
-    status = {"http": "h", "https": "s", "account": "1", "region": "r", "version": "1", "pid": 7, "functions": []}
-    status |= {
-        "clock": {"now": "", "offset_ms": 0, "frozen": False},
+    status = {
+        **STATUS,
         "waiting": ["trigger q of hello: the queue 'orders' does not exist"],
         "problems": ["/f.yml:1: timeout must be a whole number"],
     }

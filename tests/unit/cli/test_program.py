@@ -270,6 +270,20 @@ def test_broken_configuration_is_wrong_usage(program):
         assert done.stderr.startswith("localyun: localyun.yaml:2: there is no setting 'prot'; did you mean port?")
 
 
+def test_stop_ends_the_emulator_beside_a_broken_file(program):
+    """Which is reported all the same."""
+    assert program.run("start", "-d").returncode == 0
+    file = program.folder / "localyun.yaml"
+    file.write_text("prot: 1\n")
+
+    stopped = program.run("stop")
+    file.unlink()
+
+    assert stopped.returncode == 0, stopped.stderr
+    assert stopped.stderr.startswith("localyun: localyun.yaml:1: there is no setting 'prot'")
+    assert program.run("status").returncode == 3
+
+
 @pytest.mark.parametrize(
     "words",
     [["stop"], ["status"], ["flow", "list"], ["invoke", "hello"], ["logs"], ["reset", "--yes"]],

@@ -176,8 +176,11 @@ def test_resource_the_file_does_not_know_stays(messaging):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("queues: [a]", "localyun.yaml:1: queues: must be a mapping of queue names"),
-        ("queues: {a: 5}", "localyun.yaml:1: queues.a: must be a mapping of attributes"),
+        ("queues: [a]", "localyun.yaml:1: queues: must have queue names below it"),
+        (
+            "queues: {a: 5}",
+            "localyun.yaml:1: queues.a: must have attributes below it, each followed by ': ' and a value",
+        ),
         ("queues:\n  'a b':", "localyun.yaml:2: queues.a b: a name consists of letters"),
         ("queues:\n  a:\n  a:", "localyun.yaml:3: queues.a is given twice"),
         (
@@ -188,8 +191,11 @@ def test_resource_the_file_does_not_know_stays(messaging):
             "queues:\n  a:\n    DelaySeconds: 1\n    VisibilityTimeout: 0",
             "localyun.yaml:4: queues.a.VisibilityTimeout: The value of VisibilityTimeout should between 1 and 43200",
         ),
-        ("queues: {a: {DelaySeconds: soon}}", "localyun.yaml:1: queues.a.DelaySeconds: soon is not a value for"),
-        ("queues: {a: {DelaySeconds: 1.5}}", "localyun.yaml:1: queues.a.DelaySeconds: 1.5 is not a value for"),
+        (
+            "queues: {a: {DelaySeconds: soon}}",
+            "localyun.yaml:1: queues.a.DelaySeconds: must be a whole number from 0 to 604800",
+        ),
+        ("queues: {a: {DelaySeconds: 1.5}}", "localyun.yaml:1: queues.a.DelaySeconds: must be a whole number"),
         ("queues: {a: {DelaySeconds: }}", "localyun.yaml:1: queues.a.DelaySeconds: needs a value"),
         ("queues: {a: {QueueType: odd}}", "localyun.yaml:1: queues.a.QueueType: odd is not a value for"),
         ("queues: {a: {DlqPolicy: {Target: b}}}", "localyun.yaml:1: queues.a.DlqPolicy.Target: there is no such"),

@@ -16,7 +16,7 @@ _CAUSED_BY_INDENTATION: Final = (
     Phrase("did not find expected '-' indicator"),
     Phrase("mapping values are not allowed in this context"),
     Phrase("block sequence entries are not allowed in this context"),
-    Phrase("could not find expected ':'"),
+    Phrase("a name must be followed by ': '"),
 )
 """What libyaml says of lines whose level was not begun above."""
 
@@ -27,7 +27,7 @@ OTHERS: Final = (
     Phrase("did not find expected <document start>"),
     Phrase("did not find expected alphabetic or numeric character"),
     Phrase("found character that cannot start any token"),
-    Phrase("found unexpected end of stream"),
+    Phrase("a quoted text does not end"),
     Phrase("found unexpected document indicator"),
     Phrase("found unknown escape character"),
     Phrase("found undefined tag handle"),

@@ -195,6 +195,17 @@ def test_broken_service_file_is_a_problem_of_all_its_functions(tmp_path: Path):
     assert [bool(row.problem) for row in snapshot.functions if not row.service] == [False]
 
 
+def test_setting_that_is_only_deployed_is_reported(tmp_path: Path):
+    """With the file in which it has an effect."""
+    tree(tmp_path, f__function_yml="timeout: 5\nasyncInvokeConfig: {maxAsyncRetryAttempts: 1}", f__index_py="")
+
+    snapshot = FolderReader(tmp_path).read()
+
+    assert [warning.removeprefix(f"{tmp_path}/") for warning in snapshot.warnings] == [
+        "f/function.yml:2: the field 'asyncInvokeConfig' is ignored here; localyun deploy reads it in an s.yaml"
+    ]
+
+
 def test_field_nobody_knows_is_reported(tmp_path: Path):
     """A typing mistake in a file is said, not swallowed; dates are texts."""
     tree(
