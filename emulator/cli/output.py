@@ -45,6 +45,8 @@ class NoEmulator(CommandFailed):
 class OtherEmulator(CommandFailed):
     """What answers is the emulator of another folder: ``what`` says which, ``owner`` is it if known."""
 
+    exit_code = NO_EMULATOR
+
     def __init__(self, what: str, advice: str, owner: str = "") -> None:
         super().__init__(sentences(what, advice))
         self.what = what
@@ -95,6 +97,11 @@ def translated_status(status: str) -> str:
     words = words_of(status)
     shown = _(words)
     return status if shown == words else shown
+
+
+def requests_counted(number: int) -> str:
+    """Return a number of requests in words."""
+    return _("1 request") if number == 1 else _("{number} requests", number=number)
 
 
 def unreadable(file: object, error: Exception) -> str:

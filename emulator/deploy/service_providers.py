@@ -77,6 +77,13 @@ class _Rpc(ResourceProvider):
         return dict(reply.get(self.member) or {}) if self.member else dict(reply)
 
 
+class _Flow(_Rpc):
+    """A flow; the service shows no description that is empty, and creates none without one."""
+
+    def create(self, api: ApiClient, resource: Resource) -> ActualState:
+        return super().create(api, replace(resource, properties={"Description": "", **resource.properties}))
+
+
 _MADE_BY_TRIGGER = re.compile(r"fc-[0-9a-f-]{36}")
 
 
@@ -233,7 +240,7 @@ class _Bucket(ResourceProvider):
 
 
 SERVICE_PROVIDERS: Mapping[str, ResourceProvider] = {
-    "fnf.flow": _Rpc(
+    "fnf.flow": _Flow(
         FNF,
         ("CreateFlow", "DescribeFlow", "UpdateFlow", "DeleteFlow"),
         names=("Name",),

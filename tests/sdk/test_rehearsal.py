@@ -206,6 +206,15 @@ def test_what_is_there_is_there_at_the_rehearsal(deployments):
     assert deployments.plan(a_template("ALIYUN::FC3::Alias", **of, VersionId="'2'"))
 
 
+def test_flow_without_a_description_does_not_end_the_rehearsal(deployments):
+    """It is brought there like any other; what stands beside it is refused as without it."""
+    flow = {"Name": "f", "Type": "FDL", "Description": "",
+            "Definition": "version: v1\ntype: flow\nsteps: [{type: pass, name: p}]"}  # fmt: skip
+    deployments.real.client.workflow("CreateFlow", **flow)
+
+    assert deployments.plan(a_function(MemorySize=200)) == {3}
+
+
 def test_code_of_a_bucket_is_there_at_the_rehearsal(deployments):
     """An object that the file names is brought along."""
     api = deployments.real.api

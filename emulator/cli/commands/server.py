@@ -138,9 +138,10 @@ def status(arguments: Namespace, settings: Settings) -> int:
     pairs = {}
     shown = {"status": _(answer["status"]), "clock": clock_told(answer["clock"]) or answer["clock"]["now"]}
     for name, value in (answer | shown).items():
-        is_sentences = name in {"waiting", "problems"} and value
-        sentences = [spoken(each) for each in value] if is_sentences else _readable(value)
-        pairs[_("state folder" if name == "state" else name)] = sentences
+        lines: str | list[str] = _readable(value)
+        if value and name in {"waiting", "problems", "places"}:
+            lines = [_readable(each) if name == "places" else spoken(each) for each in value]
+        pairs[_("state folder" if name == "state" else name)] = lines
     say_pairs(pairs)
     return 0
 
