@@ -243,7 +243,7 @@ def _read_file(folder: Path) -> tuple[dict[str, _Raw], Resources, Marks]:
     try:
         content, marks = read_document(text)
     except UnreadableYaml as error:
-        problem = Phrase("not valid YAML: {reason}", reason=Phrase(error.problem))
+        problem = Phrase("not valid YAML: {reason}", reason=phrase(error.problem))
         if isinstance(error, RepeatedKey):
             problem = Phrase("{name} is given twice", name=error.field)
         raise ConfigError(placed((error.line, error.column), problem)) from error

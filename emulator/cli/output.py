@@ -48,7 +48,7 @@ class OtherEmulator(CommandFailed):
     exit_code = NO_EMULATOR
 
     def __init__(self, what: str, advice: str, owner: str = "") -> None:
-        super().__init__(sentences(what, advice))
+        super().__init__(sentences(what, advice) if advice else what)
         self.what = what
         self.owner = owner
 

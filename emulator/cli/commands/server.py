@@ -269,7 +269,7 @@ def env(arguments: Namespace, settings: Settings) -> int:
             raise
         health = {}
         complain(_("no emulator is running; the next start will use this address and these keys"))
-    account = str(health.get("account") or keys.account_id)
+    account = client.account_of(health)
     region = str(health.get("region") or keys.region or DEFAULT_REGION)
     pairs = variables(client.endpoint.http, keys, account, region)
     if keys.admin_token:  # the keys of a state folder: commands that need its admin token work from anywhere

@@ -54,3 +54,14 @@ def test_schedules_are_read_until_enough_are_switched_off(monkeypatch, off, show
 
     assert len(rows) == shown
     assert sum(asked) == read
+
+
+@pytest.mark.parametrize(("received", "what"), [(0, "visible"), (2, "visible again")])
+def test_a_message_that_was_received_and_came_back_says_so(monkeypatch, received, what):
+    """Its consumer has not deleted it in time."""
+    view = SimpleNamespace(call=lambda act, *values: [], bench=SimpleNamespace(calls=[]), clock=lambda: {"next": []})
+    monkeypatch.setattr(lives, "view", lambda: view)
+
+    reason = lives._Present()._waiting({"State": "active", "Held": False, "DequeueCount": received}, "q")
+
+    assert reason.what == what
