@@ -59,7 +59,7 @@ TRIGGER = Shape(
             "config",
             JSON_TEXT,
             required=True,
-            help=("configuration as JSON; its members depend on the type", "JSON 格式的配置；成员取决于触发器类型"),
+            help=("configuration as JSON; its members depend on the type", "JSON 格式的配置；字段取决于触发器类型"),
         ),
         Field(
             "sourceArn",
