@@ -243,7 +243,7 @@ SENTENCES = (
     "event {event} is missing; is a page missing?",
     "there are no events of type {kind}",
     "an event cannot be read: {problem}",
-    "not a JSON object",
+    *("it is an array", "it is a text", "it is a number", "it is true or false", "it is null"),
     "{problem}: line {line} column {column} (char {offset})",
     *("Expecting value", "Expecting property name enclosed in double quotes", "Extra data"),
     *("Expecting ',' delimiter", "Expecting ':' delimiter", "Unterminated string starting at"),

@@ -93,7 +93,13 @@ def test_command_can_be_copied_into_a_shell(monkeypatch, tmp_path):
 
 
 STATUS = {
-    **{"http": "h", "https": "s", "account": "1", "region": "r", "version": "1", "pid": 7, "functions": []},
+    "http": "h",
+    "https": "s",
+    "account": "1",
+    "region": "r",
+    "version": "1",
+    "pid": 7,
+    "functions": [],
     "clock": {"now": "", "offset_ms": 0, "frozen": False},
 }
 
