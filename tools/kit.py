@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import re
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from tools.chinese import Say, english
 
 KIT = {
     "Localyun": "localyun",
+    "Api": "localyun.api",
     "Clock": "localyun.clock",
     "Queue": "localyun.queue(...)",
     "Message": "queue.receive()",
@@ -31,6 +31,9 @@ KIT = {
     "Emulator": "Emulator(...)",
 }
 """The classes of the test kit, each with what a test writes to get one."""
+
+_BUILT_IN = {"__len__": "len", "__iter__": "iter"}
+"""Methods that a test uses through a function of Python."""
 
 
 def kit(say: Say = english) -> str:
@@ -50,12 +53,14 @@ def kit(say: Say = english) -> str:
 def _members(kind: type) -> Iterator[tuple[str, str]]:
     if kind.__name__ == "Emulator":  # the one class of these that a test makes itself
         yield f"Emulator{_signature(kind)}", "the process, not yet started."
-    if dataclasses.is_dataclass(kind):
-        yield ", ".join(f"{each.name}: {_type(each.type)}" for each in dataclasses.fields(kind)), "fields."
+    if public := {name: _type(each) for name, each in inspect.get_annotations(kind).items() if name[0] != "_"}:
+        yield ", ".join(f"{name}: {each}" for name, each in public.items()), "fields."
     for name, member in vars(kind).items():
+        told = (inspect.getdoc(member) or "").partition("\n")[0]
+        if name in _BUILT_IN:
+            yield f"{_BUILT_IN[name]}({kind.__name__.lower()})", told
         if name.startswith("_"):
             continue
-        told = (inspect.getdoc(member) or "").partition("\n")[0]
         if inspect.isfunction(member):
             yield f"{name}{_signature(member)}", told
         elif isinstance(member, property):

@@ -270,13 +270,18 @@ def connected(settings: Settings) -> Client:
 
 
 def say_where_else(settings: Settings) -> None:
-    """Name the regions a missing resource may be in instead, if the emulator knows of any."""
+    """Name the regions and accounts a missing resource may be in instead, if the emulator knows of any."""
     with suppress(CommandFailed):
         client = connect(settings)
+        own = client.keys.account_id
+        accounts = dict.fromkeys(each["account"] for each in client.admin("GET", "status").get("places", ()))
         if others := client.other_regions():
             text = _("only {region} was searched; to search {others}: {command}", region=client.keys.region,
                      others=", ".join(others), command=f"LOCALYUN_REGION={others[0]} localyun ...")  # fmt: skip
             complain(text)
+        if others := [each for each in accounts if each != own]:
+            complain(_("only account {account} was searched; there are resources in {others}; localyun account list "
+                       "prints their keys", account=own, others=", ".join(others)))  # fmt: skip
 
 
 def say_what_is_elsewhere(arguments: Namespace, client: Client, kind: str) -> None:
@@ -299,8 +304,8 @@ def say_what_is_elsewhere(arguments: Namespace, client: Client, kind: str) -> No
                 if each["account"] in accounts:
                     accounts[each["account"]] += each[kind]
             others = ", ".join(f"{account} ({number})" for account, number in accounts.items())
-            note(_("only account {account} is listed, {others} have more; localyun account list prints their keys",
-                   account=keys.account_id, others=others))  # fmt: skip
+            note(_("only account {account} is listed; there are more in {others}; localyun account list "
+                   "prints their keys", account=keys.account_id, others=others))  # fmt: skip
 
 
 def _kept(config: Config) -> InstallationKeys | None:

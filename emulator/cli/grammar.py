@@ -92,7 +92,10 @@ def _add_function_commands(commands: Commands) -> None:
     logs.add_argument("-f", "--follow", action="store_true", help="print new lines as they arrive")
     logs.add_argument("-n", "--lines", type=int, default=100, help="number of earlier lines (default: 100)")
     logs.add_argument(
-        "--request", default="", metavar="ID", help="print the lines of one recent request, from all services"
+        "--request",
+        default="",
+        metavar="ID",
+        help="print the lines of one recent request, call, message or FLOW/EXECUTION, from all services",
     )
     invoke = command(commands, "invoke", "invoke:run", "call a function and print what it returns")
     invoke.add_argument("function", metavar="[SERVICE[.QUALIFIER]/]FUNCTION", help="the function to call")

@@ -150,7 +150,7 @@ def _add_explore(commands: Commands) -> None:
     )
     explore.add_argument("--order", metavar="KINDS", help="kinds of effects to reorder (default: all)")
     explore.add_argument(
-        "--faults", metavar="VERDICTS", help="faults to inject into effects, such as lost-after,duplicate"
+        "--faults", metavar="FAULTS", help="faults to inject into effects, such as lost-after,duplicate"
     )
     explore.add_argument("--runs", type=int, default=500, metavar="N", help="maximum number of runs (default: 500)")
     explore.add_argument("--mocks", metavar="FILE", help="file with a JSON list of mocks, as in the HTTP API")

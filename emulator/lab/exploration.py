@@ -46,6 +46,12 @@ def taken_in(view: Mapping[str, Any]) -> Deviations:
     return tuple((each["n"], each["taken"]) for each in view["choices"] if each["taken"])
 
 
+def not_taken(given: Deviations, view: Mapping[str, Any]) -> str:
+    """Return what of the schedule *given* a run did not take, for it had no such choice or option; "" for nothing."""
+    missed = tuple(each for each in given if each[1] and each not in taken_in(view))
+    return schedule_text(missed) if missed else ""
+
+
 class Search:
     """The schedules of one test. *deviations* bounds how many each has, None not at all.
 

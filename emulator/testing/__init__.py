@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from emulator.testing.api import ApiError, NotInstalled, NotJson, TestingError
+    from emulator.testing.api import Api, ApiError, NotInstalled, NotJson, TestingError
     from emulator.testing.doubles import Call, Faults, InvokeResult, Mock, ReceivedRequest, Sink
     from emulator.testing.kit import Localyun
     from emulator.testing.process import Emulator
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from emulator.testing.usage import Usage
 
 _PLACES = {
+    "Api": "api",
     "ApiError": "api",
     "NotInstalled": "api",
     "NotJson": "api",
@@ -29,6 +30,7 @@ _PLACES = {
 }
 
 __all__ = [
+    "Api",
     "ApiError",
     "Call",
     "Checkpoint",

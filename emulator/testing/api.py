@@ -119,7 +119,7 @@ class Api:
         return _accepted(self._send(method, target, headers, content))
 
     def fnf(self, action: str, **parameters: Any) -> dict[str, Any]:
-        """Call an operation of Serverless Workflow; None among *parameters* is left out.
+        """Call an operation of CloudFlow; None among *parameters* is left out.
 
         Raises: ApiError.
         """
@@ -137,7 +137,7 @@ class Api:
         return dict(_json_of(_accepted(self._send("POST", "/", headers, urlencode(signed).encode()))))
 
     def mns(self, method: str, target: str, body: bytes = b"") -> Element | None:
-        """Call the message service and return the root of its XML, None for an empty answer.
+        """Call Simple Message Queue and return the root of its XML, None for an empty answer.
 
         Raises: ApiError.
         """

@@ -83,6 +83,9 @@ def _error_of(raised: Any) -> Any:
 class Mock:
     """Results instead of a function, or of the action of a task, until `remove` or the end of the test."""
 
+    id: str
+    function: str
+
     def __init__(self, api: Api, target: Mapping[str, str], answers: Sequence[dict[str, Any]], then: str) -> None:
         self._api = api
         self.function = target.get("function", "")
@@ -125,6 +128,9 @@ class ReceivedRequest:
 class Sink:
     """An HTTP endpoint of the emulator that records requests and responds as configured."""
 
+    id: str
+    url: str
+
     def __init__(self, api: Api, answers: Sequence[dict[str, Any]] = ()) -> None:
         self._api = api
         made = api.admin("POST", "sinks", {"answers": list(answers)} if answers else {})
@@ -150,9 +156,11 @@ class Sink:
         return received[0]
 
     def __len__(self) -> int:
+        """Return how many requests it has received."""
         return len(self.requests)
 
     def __iter__(self) -> Iterator[ReceivedRequest]:
+        """Iterate over the received requests, oldest first."""
         return iter(self.requests)
 
 

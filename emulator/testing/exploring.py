@@ -14,6 +14,7 @@ from emulator.lab.exploration import (
     Search,
     deviations_of,
     in_words,
+    not_taken,
     read_schedule_text,
     schedule_text,
     side_by_side,
@@ -92,7 +93,13 @@ def explored(
         exploration = Exploration(**settings)  # of a property each example is explored anew
         _freeze(kit)
         if given is not None:
-            _run(kit, test, exploration, arguments, {"choices": {str(number): taken for number, taken in given}})
+            try:
+                _run(kit, test, exploration, arguments, {"choices": {str(number): taken for number, taken in given}})
+            finally:
+                view = kit.api.admin("GET", "schedule")
+                if missed := not_taken(given, view):
+                    name, choices = address.rpartition("::")[2], len(view["choices"])
+                    kit.explored = f"{missed} was not used; choices in this run of {name}: {choices}"
             return
         _explore(kit, test, exploration, arguments, address)
 

@@ -35,6 +35,18 @@ class Localyun:
     holds them under the names that SDKs and the command line read.
     """
 
+    endpoint: str
+    https_endpoint: str
+    access_key_id: str
+    access_key_secret: str
+    account_id: str
+    region: str
+    token: str
+    state: str
+    api: Api
+    clock: Clock
+    faults: Faults
+
     def __init__(
         self,
         endpoint: str,

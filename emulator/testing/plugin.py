@@ -43,18 +43,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini(
         "localyun_clock", "real or frozen: how the clock stands at the beginning of each test", default="real"
     )
-    parser.addini("localyun_seed", "what ids and all that is drawn follow from", default="0")
+    parser.addini("localyun_seed", "seed of ids and all random values", default="0")
     parser.addini("localyun_start_at", "the emulator's time at the beginning, such as 2027-01-01T00:00:00Z")
     parser.addini(
         "localyun_order",
-        "fixed: effects go one at a time; overlap: calls run side by side; free: as in the cloud",
+        "fixed: effects proceed one at a time; overlap: calls run in parallel; free: as in the cloud",
         default="fixed",
     )
-    parser.addini("localyun_patience", "real time after which what runs holds no other effect up", default="1s")
+    parser.addini(
+        "localyun_patience",
+        "how long a function may run without any sign of activity before other effects stop waiting for it (real time)",
+        default="1s",
+    )
     options = parser.getgroup("localyun")
-    options.addoption("--localyun-seed", metavar="N", help="what ids and all that is drawn follow from")
+    options.addoption("--localyun-seed", metavar="N", help="seed of ids and all random values in this run")
     options.addoption(
-        "--localyun-schedule", metavar="SCHEDULE", help="run explored tests with this schedule alone, such as 3:1,7:2"
+        "--localyun-schedule", metavar="SCHEDULE", help="run explored tests with this schedule only, such as 3:1,7:2"
     )
 
 
@@ -63,7 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
         "localyun_explore(deviations=2, order=None, faults=(), runs=500, budget='60s', reset=None, random=True,"
-        " reduce=True): run the test with every order of effects that differs from the first in so many choices",
+        " reduce=True): run the test in every order of effects that differs from the first in up to so many choices",
     )
 
 
@@ -317,10 +321,10 @@ def pytest_runtest_makereport(item: pytest.Item, call: "pytest.CallInfo[None]") 
     kit = item.stash.get(_KIT, None)
     if kit is not None and report.failed and report.when == "call":
         report.sections.append(("localyun", _story(kit)))
-    if kit is not None and kit.exploration is not None and report.when == "call":
+    if kit is not None and (kit.explored or kit.exploration is not None) and report.when == "call":
         from emulator.testing.exploring import keep
 
-        page = keep(kit, kit.exploration, item.config.rootpath)
+        page = keep(kit, kit.exploration, item.config.rootpath) if kit.exploration is not None else ""
         report.sections.append((_EXPLORED, "\n  ".join(filter(None, (kit.explored, page)))))
         kit.explored, kit.exploration = "", None
     return report

@@ -137,6 +137,8 @@ class Queue:
     what they do.
     """
 
+    name: str
+
     def __init__(self, api: Api, name: str) -> None:
         self._api = api
         self.name = name
@@ -227,6 +229,8 @@ def _decoded(body: str) -> str:
 class Topic:
     """A topic, created if needed; an existing one keeps its attributes."""
 
+    name: str
+
     def __init__(self, api: Api, name: str) -> None:
         self._api = api
         self.name = name
@@ -275,6 +279,9 @@ class Topic:
 
 class Execution:
     """An execution of a flow; each attribute asks the emulator."""
+
+    flow: str
+    name: str
 
     def __init__(self, api: Api, flow: str, name: str) -> None:
         self._api = api
@@ -337,6 +344,8 @@ class Execution:
 class Flow:
     """A flow, created or changed if *definition* is given."""
 
+    name: str
+
     def __init__(self, api: Api, name: str, definition: str | None = None, *, role_arn: str = "") -> None:
         self._api = api
         self.name = name
@@ -370,6 +379,8 @@ class Flow:
 
 class Checkpoint:
     """The whole state at the time of saving."""
+
+    name: str
 
     def __init__(self, api: Api, name: str) -> None:
         self._api = api

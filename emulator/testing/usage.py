@@ -7,9 +7,12 @@ from typing import Any
 class Usage:
     """Amounts by item; ``items`` has the sums by name, ``rows`` the amounts with resource and kind."""
 
+    items: Mapping[str, float]
+    rows: Sequence[Mapping[str, Any]]
+
     def __init__(self, content: Mapping[str, Any]) -> None:
-        self.items: Mapping[str, float] = content["items"]
-        self.rows: Sequence[Mapping[str, Any]] = content["rows"]
+        self.items = content["items"]
+        self.rows = content["rows"]
 
     def of(self, item: str, *, resource: str = "", kind: str = "") -> float:
         """Return the amount of an item, limited to one resource or kind if given.

@@ -5,7 +5,7 @@ Source: the project's own; the same members in the admin API, on the command lin
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, get_args
 
 from emulator.kernel.frozen import frozen
@@ -22,6 +22,9 @@ _ERROR: Final = re.compile(r"([A-Z][\w.-]*)|([A-Za-z_][\w.-]*)\s*:\s*(.*)", re.D
 
 _ALSO: Final = {"returns": "return", "raises": "error"}
 """How options and arguments call the members of an answer."""
+
+_JSON_ONLY: Final = ("{", "[", '"')
+"""What a text that is meant to be JSON begins with."""
 
 
 @frozen
@@ -75,6 +78,20 @@ class Script:
             case "fail":
                 message = f"the mock of {whose} has no answer for call {at + 1}"
                 return Answer(error={"errorType": "MockExhausted", "errorMessage": message})
+
+
+def typed_value(text: str, decode: Callable[[str], Any] = json.loads) -> Any:
+    """Return the value that somebody has typed: what *decode* makes of the text, or the text where it is no JSON.
+
+    Raises: ValueError when it begins as an object, an array or a string of JSON; RecursionError when it is nested
+    too deep.
+    """
+    try:
+        return decode(text)
+    except ValueError:
+        if text.lstrip().startswith(_JSON_ONLY):
+            raise
+        return text
 
 
 def read_script(answers: Any, then: Any) -> Script:

@@ -148,6 +148,18 @@ def test_express_flow_is_explored(bare, mocks):
     assert {each["status"] for each in told["outcomes"]} == {"Succeeded", "Failed"}
 
 
+def test_choice_that_a_run_does_not_have_is_reported(bare, mocks):
+    """A schedule with it, mistyped or of an earlier definition, is not what ran."""
+    flow = made(bare, "multi-step-transaction", "flow")
+
+    words = [flow.name, "--input", INPUT, "--patience", "20s", "--faults", "lost-after", *mocks]
+    stale = run(bare, *words, "--schedule", "1:1,900:1")
+    exact = run(bare, *words, "--schedule", "1:1,2:0")
+
+    assert "900:1 was not used; choices in this run: " in stale.stderr
+    assert "was not used" not in exact.stderr
+
+
 def test_what_is_no_schedule_is_refused(bare):
     """With how one is written."""
     made(bare, "callback", "flow")

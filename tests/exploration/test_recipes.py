@@ -28,6 +28,16 @@ def run_recipes(folder):
     return done.stdout + done.stderr
 
 
+def test_the_page_prints_what_the_recipes_report(outcome, tmp_path):
+    """Of a test that finds something with `--runxfail`, of one that passes as it is."""
+    (tmp_path / "test_page.py").write_text(BLOCK.search(PAGE)[1], encoding="utf-8")
+    found = run_pytest(tmp_path, "-n", "0", "--runxfail").stdout
+    report, summary = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
+
+    assert [line for line in report.splitlines() if line.rstrip() not in found] == []
+    assert summary in outcome
+
+
 def test_both_pages_have_the_recipes():
     """A page, and seven recipes; the Chinese page has the same code."""
     assert len(BLOCK.findall(PAGE)) == 8

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from tests.own_pytest import SUMMARY, outcomes, outcomes_by_file
 from tests.plugin.test_plugin import project
 
@@ -70,6 +72,24 @@ def test_failure_of_a_share_is_replayed_by_its_schedule(project):
     assert outcomes(failed) == {"failed": 1, "passed": 1, "xfailed": 1}
     assert name == "test_it.py::test_last"
     assert outcomes(again) == {"failed": 1}, again
+
+
+@pytest.mark.parametrize(("schedule", "missed"), [("0:0", ""), ("0:0,7:9", "7:9"), ("9:1", "9:1")])
+def test_choice_that_a_replayed_test_does_not_have_is_reported(project, schedule, missed):
+    """The test has passed, but not with the schedule that was to be replayed."""
+    test = """
+        from pages import pages
+        import pytest
+
+        @pytest.mark.localyun_explore(order=["push"])
+        def test_last(localyun):
+            assert pages(localyun, "1", "2")[-1] == "2"
+        """
+
+    text = project("-n", "0", "--localyun-schedule", schedule, exit_code=0, pages_py=PAGES, test_it_py=test)
+
+    told = f"{missed} was not used; choices in this run of test_last: 1"
+    assert (told in text) if missed else ("was not used" not in text)
 
 
 def test_each_example_of_hypothesis_begins_at_the_baseline_and_is_explored(project):

@@ -15,7 +15,7 @@ import zipfile
 
 import pytest
 
-from emulator.testing import Emulator
+from emulator.testing import Emulator, TestingError
 from tests.waiting import eventually
 
 pytest.importorskip("alibabacloud_fc20230330")
@@ -733,7 +733,7 @@ def test_faults_reach_calls_of_sessions_and_operations_on_them(site):
 
 
 def test_sessions_are_listed_by_the_command(site):
-    """Of one function or of all: id, kind, state and the instance it is bound to."""
+    """Of one function or of all: id, kind, state and the instance it is bound to; a function has to exist."""
     name = site.function()
     instance = site.invoke(name, "listed")[0]["instance"]
 
@@ -743,6 +743,8 @@ def test_sessions_are_listed_by_the_command(site):
     assert "listed" in every
     site.delete(name, "listed")
     assert "listed" not in site.localyun.command("function", "sessions", name)
+    with pytest.raises(TestingError, match="FunctionNotFound"):
+        site.localyun.command("function", "sessions", "NOPE")
 
 
 def test_mocked_function_begins_no_session(site):

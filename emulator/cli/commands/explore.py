@@ -37,6 +37,7 @@ from emulator.lab.exploration import (
     deviations_in_words,
     deviations_of,
     in_words,
+    not_taken,
     read_schedule_text,
     schedule_text,
     steps_of,
@@ -69,7 +70,16 @@ def explore(arguments: Namespace, settings: Settings) -> int:
     with _explored(client, mocks, keeps=given is not None) as begin_again:
         if given is not None:
             begin_again()
-            _tell_run(arguments, *_run(client, arguments, {"choices": {str(at): taken for at, taken in given}}))
+            view, outcome = _run(client, arguments, {"choices": {str(at): taken for at, taken in given}})
+            _tell_run(arguments, view, outcome)
+            if missed := not_taken(given, view):
+                note(
+                    _(
+                        "{schedule} was not used; choices in this run: {count}",
+                        schedule=missed,
+                        count=len(view["choices"]),
+                    )
+                )
             return ONE_OUTCOME
         return _search(client, arguments, begin_again)
 

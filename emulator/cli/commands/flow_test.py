@@ -100,7 +100,10 @@ def test(arguments: Namespace, settings: Settings) -> int:
         _tell(results, with_coverage=arguments.coverage is not None)
         came = _("1 case") if number == 1 else _("{number} cases", number=number)
         seconds = f"{SystemClock().monotonic() - began:.2f}"
-        say(_("{cases}, {failed} failed, in {seconds} s", cases=came, failed=failed, seconds=seconds))
+        failures = _("{failed} failed", failed=left)
+        if failed > left:
+            failures = _("{updated} updated, {failed} failed", updated=failed - left, failed=left)
+        say(_("{cases}, {failures}, in {seconds} s", cases=came, failures=failures, seconds=seconds))
     if not number:
         return NO_CASES
     return FAILED if left or _is_below(results, arguments.fail_under) else DONE

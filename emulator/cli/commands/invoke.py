@@ -293,6 +293,6 @@ def _about(row: dict[str, Any]) -> str:
         return f"{row['urls'][0]} ({config.get('authType')}: {' '.join(config.get('methods', ()))})"
     if "cronExpression" in config:
         return str(config["cronExpression"])
-    source = _queue_of(config) or short(str(row["sourceArn"] or config), 60)
+    source = _queue_of(config) or short(row["sourceArn"] or json.dumps(config, ensure_ascii=False), 60)
     waits = row["waitsFor"]
     return _("{field}: {message}", field=source, message=spoken(waits)) if waits else source

@@ -196,7 +196,7 @@ def _answers(arguments: Namespace) -> list[Any]:
         except (OSError, ValueError) as error:
             raise WrongUsage(unreadable(arguments.answers, error)) from error
         return answers if isinstance(answers, list) else [answers]
-    answers = [{"return": _value(text)} for text in arguments.returns or ()]
+    answers = [{"return": _returned(text)} for text in arguments.returns or ()]
     if arguments.raises:
         answers.append({"error": arguments.raises})
     if arguments.delay:
@@ -204,12 +204,13 @@ def _answers(arguments: Namespace) -> list[Any]:
     return answers
 
 
-def _value(text: str) -> Any:
-    """Return a value given as JSON; what is none is a text."""
+def _returned(text: str) -> Any:
+    from emulator.wire.answers import typed_value  # the other commands of this module do not need it
+
     try:
-        return json.loads(text)
-    except ValueError:
-        return text
+        return typed_value(text)
+    except (ValueError, RecursionError) as error:
+        raise WrongUsage(_("{what} is not JSON: {error}", what="--returns", error=spoken(str(error)))) from error
 
 
 def calls(arguments: Namespace, settings: Settings) -> int:

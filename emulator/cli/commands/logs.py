@@ -5,12 +5,14 @@ With ``--otlp`` a trace is sent as spans too (extra ``localyun[otel]``).
 
 import sys
 from argparse import Namespace
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
-from emulator.cli.client import connect, lines_of
+from emulator.cli.client import Client, connect, lines_of
 from emulator.cli.output import (
     DONE,
+    CallRefused,
     CommandFailed,
     WrongUsage,
     _,
@@ -32,7 +34,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
         raise WrongUsage(_("--request cannot be combined with a function or --follow"))
     client = connect(settings)
     if arguments.request:
-        return _print_trace(arguments, client.admin("GET", "trace", request=arguments.request)["lines"])
+        return _print_trace(arguments, _lines_of_request(client, arguments.request))
     follow = "true" if arguments.follow else "false"
     query = {"lines": str(arguments.lines), "follow": follow, "region": client.keys.region}
     if arguments.function:
@@ -47,6 +49,24 @@ def run(arguments: Namespace, settings: Settings) -> int:
     return DONE
 
 
+def _lines_of_request(client: Client, id: str) -> list[dict[str, Any]]:
+    """Return the recent lines that a request caused; another *id* stands for the request at the beginning of its trace.
+
+    Raises: CommandFailed when there are none.
+    """
+
+    def lines(request: str) -> list[dict[str, Any]]:
+        return list(client.admin("GET", "trace", request=request)["lines"])
+
+    found = lines(id)
+    if not found:
+        with suppress(CallRefused):
+            found = lines(client.admin("GET", f"trace/{quote(id, safe='')}")["trace"])
+    if not found:
+        raise CommandFailed(_("the recent log has no lines for {id}; an execution is named FLOW/EXECUTION", id=id))
+    return found
+
+
 def _as_object(line: str, function: str) -> dict[str, str]:
     """Return a line with its function, which leads the line when the lines of all functions are shown."""
     if function:
@@ -57,8 +77,6 @@ def _as_object(line: str, function: str) -> dict[str, str]:
 
 def _print_trace(arguments: Namespace, lines: list[dict[str, Any]]) -> int:
     """Print what came of a request: function output is led by the function, other lines are as in the server's log."""
-    if not lines:
-        raise CommandFailed(_("the recent log has no lines for this request"))
     for line in lines:
         if wants_json(arguments):
             say_json_line(line)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from argparse import Namespace
@@ -27,6 +28,7 @@ from emulator.cli.output import (
     OtherEmulator,
     WrongUsage,
     _,
+    complain,
     enumerated,
     is_chinese,
     note,
@@ -91,15 +93,17 @@ def run(arguments: Namespace, settings: Settings) -> int:
         options += ["--keep"] if kept else []
         program = _program(tutorial, client, [*options, *(("--events", "json") if steps else ())], record)
         if steps:
-            succeeded = _show_steps(program, client, complaints, tell)
+            code = _show_steps(program, client, complaints, tell)
         else:
-            succeeded = _run_client(program, client, sys.stderr if wants_json(arguments) else None, complaints)
+            code = _run_client(program, client, sys.stderr if wants_json(arguments) else None, complaints)
+        succeeded = code == 0
         executions = recorded.read_record(record)
         if not succeeded:
             client.health()  # says so when the emulator has ended, and how to start it again; the SDK adds nothing
         complaints.seek(0)
         if words := complaints.read().strip():
             note(words)
+        _note_signal(code)
     drawn = picture if recorded.draw_last(executions, picture) else None
     if wants_json(arguments):
         graph = str(drawn) if drawn else None
@@ -154,17 +158,23 @@ def _program(tutorial: Tutorial, client: Client, options: Sequence[str], record:
     return [sys.executable, str(locate().apps / tutorial.name / "client.py"), *options, *place]
 
 
-def _run_client(program: Sequence[str], client: Client, output: TextIO | None, complaints: TextIO) -> bool:
-    """Run a tutorial's program, which prints to *output* or else where we do; return whether all went as promised."""
+def _run_client(program: Sequence[str], client: Client, output: TextIO | None, complaints: TextIO) -> int:
+    """Run a tutorial's program, which prints to *output* or else where we do; return its exit code, 0 as promised."""
     environ = _environment(client)
     done = subprocess.run(program, env=environ, stdout=output, stderr=complaints, check=False)  # noqa: S603 - our own program
-    return done.returncode == 0
+    return done.returncode
+
+
+def _note_signal(code: int) -> None:
+    """Say which signal has ended a program that has left no words of its own."""
+    if code < 0:
+        complain(_("the tutorial's program was ended by {signal}", signal=signal.Signals(-code).name))
 
 
 def _show_steps(
     program: Sequence[str], client: Client, complaints: TextIO | None = None, tell: Callable[[str], None] = say
-) -> bool:
-    """Run a tutorial's program and print its events as steps; return whether all went as promised."""
+) -> int:
+    """Run a tutorial's program and print its events as steps; return its exit code, 0 when all went as promised."""
     style = Style.of_terminal()
     follower = Follower(style)
     environ = _environment(client)
@@ -179,7 +189,7 @@ def _show_steps(
                 follower = Follower(style)
             for shown in follower.lines([event]):
                 tell(shown)
-    return process.returncode == 0
+    return process.returncode
 
 
 def _check_sdk(packages: tuple[str, ...]) -> None:

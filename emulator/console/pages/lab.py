@@ -10,7 +10,7 @@ from emulator.console.forms import FormRefused
 from emulator.console.view import done, field, nonempty, paged, view, whole
 from emulator.lab.faults import FUNCTION_FAULTS, ORIGINS, SERVICES
 from emulator.wire import large_json
-from emulator.wire.answers import Then
+from emulator.wire.answers import Then, typed_value
 
 blueprint = Blueprint("lab", __name__)
 
@@ -61,16 +61,21 @@ def mocks() -> str:
 def add_mock() -> Response:
     """Answer calls of a function in its place."""
     text = request.form.get("answer", "").strip()
-    try:
-        value = large_json.loads(text.encode("utf-8", "replace")) if text else None
-    except (ValueError, RecursionError) as error:
-        if text.startswith(("{", "[", '"')) and not field("error"):
-            raise FormRefused("{name} is not JSON: {error}", name="answer", error=error) from None
-        value = text
-    answer = {"error": {"errorType": field("error"), "errorMessage": text}} if field("error") else {"return": value}
+    answer = {"error": {"errorType": field("error"), "errorMessage": text}} if field("error") else _returned(text)
     answers = [answer | nonempty(delay=field("delay"))]
     view().admin("POST", "/mocks", function=field("function"), answers=answers, then=field("then") or "repeat")
     return done("lab.mocks")
+
+
+def _returned(text: str) -> dict[str, Any]:
+    try:
+        return {"return": typed_value(text, _decoded) if text else None}
+    except (ValueError, RecursionError) as error:
+        raise FormRefused("{name} is not JSON: {error}", name="answer", error=error) from None
+
+
+def _decoded(text: str) -> Any:
+    return large_json.loads(text.encode("utf-8", "replace"))
 
 
 @blueprint.post("/mocks/remove")

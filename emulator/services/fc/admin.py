@@ -182,9 +182,14 @@ class FunctionAdmin:
         """Return the latest sessions of ``function`` or of all: ``function``, ``session``, ``kind``, ``instance`` ...
 
         ``due`` is when it ends, or when the record of an ended one goes, None for one that ends with its connection.
+
+        Raises: FunctionNotFound when there is neither such a function nor a session of one.
         """
         functions = self._functions
         service, _, name = function.rpartition("/")
+        found = functions.session_store.latest(self._tenant, service, name, limit)
+        if function and not found and functions.store.function(self._tenant, service, name) is None:
+            raise function_not_found(name, service)
         return [
             {
                 "function": display_name(session.lane.service, session.lane.function),
@@ -197,7 +202,7 @@ class FunctionAdmin:
                 "used": session.used_at,
                 "due": session.due_at,
             }
-            for session in functions.session_store.latest(self._tenant, service, name, limit)
+            for session in found
         ]
 
     def _trigger(self, function: str, trigger: str) -> Trigger:
@@ -364,7 +369,10 @@ def triggers(admin: FunctionAdmin, call: OperationRequest) -> Response:
     _REGION,
 )
 def sessions(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any]:
-    """The latest sessions of functions, with the instance each is bound to; times in milliseconds."""
+    """The latest sessions of functions, with the instance each is bound to; times in milliseconds.
+
+    Raises: FunctionNotFound.
+    """
     there, arguments = _there(admin, call)
     return {"sessions": there.sessions(**arguments)}
 

@@ -117,7 +117,7 @@ def _row(shape: Shape, field: Field, *, chinese: bool) -> tuple[str, str, str, s
     given = None if field.default is ABSENT else field.default
     default = shape.default_of(field) if shape.record is not None else given
     words = _WORDS[chinese].reader(field.kind)
-    needed = ("needed", "必填")[chinese] if field.required else _default(field, default)
+    needed = ("required", "必填")[chinese] if field.required else _default(field, default)
     return f"`{field.name}`", words, needed, field.help[chinese]
 
 

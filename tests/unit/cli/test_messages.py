@@ -119,8 +119,9 @@ def test_declarations_are_refused_in_chinese(program, text, refused):
         (("flow", "replay", "a.test.yaml"), "不是执行历史\uff1a第 1 行第 1 列\uff08第 0 个字符\uff09\uff1a此处应有值"),
         (("fault", "add"), "故障需要以下选项之一\uff1a--error、--throttle、--drop、--function、--delay"),
         (("mock", "add", "shop/pay"), "mock 需要以下选项之一\uff1a--returns、--raises、--answers"),
+        (("mock", "add", "shop/pay", "--returns", "{x"), "--returns 不是 JSON\uff1a第 1 行第 2 列"),
     ],
-    ids=["cases", "no-file", "no-history", "fault", "mock"],
+    ids=["cases", "no-file", "no-history", "fault", "mock", "mocked-json"],
 )
 def test_what_a_command_lacks_is_told_in_chinese(program, words, refused):
     """Of its files and its options, before any emulator is asked."""

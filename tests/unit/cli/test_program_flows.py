@@ -283,3 +283,23 @@ def test_a_file_is_checked_again_whenever_it_changes(program):
     assert "cannot be read" in third
     assert code == 0
     assert program.run("flow", "check", "--watch", "-").returncode == 2
+
+
+def test_log_of_an_execution_or_a_message_is_found_by_its_name_or_id(program):
+    """Commands print these, not the ids of their requests."""
+    program.start()
+    (program.folder / "wait.yml").write_text("version: v1\ntype: flow\nsteps: [{type: pass, name: on}]\n")
+    program.run("flow", "create", "wait", "wait.yml")
+    program.run("flow", "start", "wait", "--name", "o-1", "--follow")
+    program.run("queue", "create", "orders")
+    message = json.loads(program.run("queue", "send", "orders", "47", "--json").stdout)["MessageId"]
+
+    execution = program.run("logs", "--request", "wait/o-1")
+    sent = program.run("logs", "--request", message)
+    unknown = program.run("logs", "--request", "o-1")
+
+    assert "execution o-1 of flow wait starts" in execution.stdout
+    assert "execution o-1 of flow wait has ended: Succeeded" in execution.stdout
+    assert " mns SendMessage 201 " in sent.stdout
+    assert (unknown.returncode, unknown.stdout) == (1, "")
+    assert "no lines for o-1; an execution is named FLOW/EXECUTION" in unknown.stderr

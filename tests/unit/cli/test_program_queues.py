@@ -65,6 +65,21 @@ def test_resources_of_another_region_are_reached_by_a_variable(program, queue):
     assert "only cn-shanghai was searched; to search cn-hangzhou: LOCALYUN_REGION=cn-hangzhou" in typo.stderr
 
 
+def test_resources_of_another_account_are_named(program, queue):
+    """What was made before `account_id` was set is not lost: lists and missing resources say which account has some."""
+    added = data(program.run("account", "add", "--json"))
+    keys = {"LOCALYUN_ACCESS_KEY_ID": added["accessKeyId"], "LOCALYUN_ACCESS_KEY_SECRET": added["accessKeySecret"],
+            "LOCALYUN_ACCOUNT_ID": added["accountId"]}  # fmt: skip
+    own = data(program.run("status", "--json"))["account"]
+
+    listed = " ".join(program.run("queue", "list", **keys).stderr.split())
+    missing = " ".join(program.run("queue", "receive", "orders", **keys).stderr.split())
+
+    told = "localyun account list prints their keys"
+    assert f"only account {added['accountId']} is listed; there are more in {own} (1); {told}" in listed
+    assert f"only account {added['accountId']} was searched; there are resources in {own}; {told}" in missing
+
+
 def test_missing_resource_is_only_missing_where_there_is_one_region(program, queue):
     """No word about regions to those who have one."""
     assert program.run("queue", "receive", "letters").stderr.count("localyun:") == 1

@@ -75,7 +75,8 @@ def test_cases_that_came_otherwise_are_told_and_updated(program, cases):
     assert "lasts 600s, expected 5s" in failed.stdout
     suite = ElementTree.parse(program.folder / "report.xml").getroot()[0]
     assert (suite.get("tests"), suite.get("failures")) == ("3", "2")
-    assert updated.returncode == 0
+    assert (updated.returncode, failed.stdout.count("3 cases, 2 failed, in ")) == (0, 1)
+    assert "3 cases, 2 updated, 0 failed, in " in updated.stdout
     came = CASES.replace("lasts: 5s", "status: Failed\n      lasts: 600000ms").replace("Other", '"Mine"')
     assert cases.read_text() == came.replace("[Judge, Slow]", '["Judge", "Slow", "Bad"]')
     assert passed.returncode == 0
@@ -104,7 +105,21 @@ def test_what_an_update_cannot_replace_still_fails(program, cases):
 
     assert updated.returncode == 1
     assert "judge.test.yaml:12: bad still fails" in updated.stderr
+    assert "3 cases, 1 updated, 1 failed, in " in updated.stdout
     assert "slow" not in updated.stderr
+
+
+def test_definition_and_missing_file_are_no_files_of_cases(program, cases):
+    """The message says which file to name; nothing in a file that cannot be read has a place."""
+    definition = program.run("flow", "test", "judge.yml")
+    missing = program.run("flow", "test", "nosuch")
+
+    assert (definition.returncode, missing.returncode) == (2, 2)
+    assert (
+        "judge.yml: this is the definition of a flow; name a file of cases, such as judge.test.yaml"
+        in definition.stderr
+    )
+    assert missing.stderr == "localyun: nosuch: the file cannot be read: No such file or directory\n"
 
 
 def test_a_report_is_xml_whatever_a_case_is_called(program, cases):

@@ -28,7 +28,7 @@ from emulator.services.workflow.rehearsal.matching import differences, problem_o
 from emulator.services.workflow.rehearsal.names import nearest
 from emulator.wire.answers import Script, action_key
 from emulator.wire.dates import parse_duration
-from emulator.wire.yaml import Node, Sequence, plain_value
+from emulator.wire.yaml import Node, Sequence, Table, plain_value
 
 BEGINNING: Final = Millis(1_704_067_200_000)
 """When every case begins: 2024-01-01T00:00:00Z."""
@@ -107,6 +107,12 @@ class _Reader(DocumentReader):
     def suite(self, given: Mapping[str, str]) -> Suite:
         self._check(self._file, None)
         root = self.root()
+        if isinstance(root, Table) and {"steps", "States"} & {key.text for key, _ in root.entries}:
+            example = self._file.with_suffix(".test.yaml").name
+            problem = Phrase(
+                "this is the definition of a flow; name a file of cases, such as {example}", example=example
+            )
+            raise CaseError(self._file, problem, 0)
         members = self.members(root, _FILE, Phrase("a file of cases"))
         if "flow" not in members or "cases" not in members:
             self.refuse(root, "a file of cases has flow and cases")

@@ -18,14 +18,14 @@ MOST_VALUES: Final = 2_000_000
 
 
 class CaseError(Exception):
-    """A file that cannot be used: what is wrong, and where; lines and columns count from 1."""
+    """A file that cannot be used: what is wrong, and where; lines and columns count from 1, line 0 is none."""
 
     def __init__(self, file: Path, message: str, line: int = 1, column: int = 1) -> None:
         self.file = file
         self.message = message
         self.line = line
         self.column = column
-        place = f"{file}:{line}:{column}"
+        place = f"{file}:{line}:{column}" if line else f"{file}"
         super().__init__(Phrase("{place}: {message}", place=place, message=phrase(message)))
 
 
@@ -46,7 +46,7 @@ class DocumentReader:
             return read_nodes(self._file.read_text(encoding="utf-8"), most_values=MOST_VALUES)
         except (OSError, UnicodeDecodeError) as error:
             reason = reason_of(error)
-            raise CaseError(self._file, Phrase("the file cannot be read: {reason}", reason=reason)) from error
+            raise CaseError(self._file, Phrase("the file cannot be read: {reason}", reason=reason), 0) from error
         except UnreadableYaml as error:
             raise CaseError(self._file, error.problem, error.line, error.column) from error
 

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from emulator.cli.commands import invoke
+
 CODE = """
 def handler(event, context):
     print("seen", event.decode())
@@ -81,6 +83,15 @@ def test_a_queue_trigger_is_listed_by_its_queue(running):
 
     assert "queue shop-orders" in listed.stdout
     assert "eventbus" not in listed.stdout
+
+
+def test_a_trigger_without_a_source_of_its_own_is_listed_by_its_configuration():
+    """As JSON, in which an apostrophe changes nothing about the quotes."""
+    config = {"eventSourceConfig": {"eventSourceType": "Default"}, "eventRuleFilterPattern": "it's"}
+
+    about = invoke._about({"urls": [], "config": config, "sourceArn": "", "waitsFor": ""})
+
+    assert about.startswith('{"eventSourceConfig": {"eventSourceType": "Default"}, ')
 
 
 def test_triggers_of_other_regions_are_counted_behind_the_list(running):

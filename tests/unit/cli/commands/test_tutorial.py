@@ -57,7 +57,7 @@ def complaints(tmp_path):
 
 def test_events_are_shown_as_steps_and_other_lines_as_they_are(tmp_path, client, complaints, capsys):
     """One line per attempt that will be repeated and per step."""
-    assert tutorial._show_steps(a_program(tmp_path), client, complaints)
+    assert tutorial._show_steps(a_program(tmp_path), client, complaints) == 0
 
     first, failed, ended, last = capsys.readouterr().out.splitlines()
     assert first == "flow demo created"
@@ -88,7 +88,19 @@ def test_long_line_is_folded_and_a_very_long_one_cut():
 
 def test_program_that_fails_makes_the_tutorial_fail(tmp_path, client, complaints):
     """The exit code says whether it went as promised."""
-    assert not tutorial._show_steps(a_program(tmp_path, code=1), client, complaints)
+    assert tutorial._show_steps(a_program(tmp_path, code=1), client, complaints) == 1
+
+
+def test_program_that_a_signal_ends_says_nothing_itself(tmp_path, client, complaints, capsys):
+    """The command names the signal."""
+    script = tmp_path / "client.py"
+    script.write_text("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
+
+    code = tutorial._show_steps([sys.executable, str(script)], client, complaints)
+    tutorial._note_signal(code)
+    tutorial._note_signal(0)
+
+    assert capsys.readouterr().err == "localyun: the tutorial's program was ended by SIGKILL\n"
 
 
 def test_columns_are_dim_and_the_rest_has_the_colour_of_the_outcome():
