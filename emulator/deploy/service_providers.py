@@ -106,6 +106,13 @@ def _push_type(endpoint: str) -> str:
     return "queue"
 
 
+class _Flow(_Rpc):
+    """A flow; its description is never left out when it is created, but may be empty."""
+
+    def create(self, api: ApiClient, resource: Resource) -> ActualState:
+        return super().create(api, replace(resource, properties={"Description": "", **resource.properties}))
+
+
 class _Role(_Rpc):
     """A role; the trust document is changed under a name of its own."""
 
@@ -233,7 +240,7 @@ class _Bucket(ResourceProvider):
 
 
 SERVICE_PROVIDERS: Mapping[str, ResourceProvider] = {
-    "fnf.flow": _Rpc(
+    "fnf.flow": _Flow(
         FNF,
         ("CreateFlow", "DescribeFlow", "UpdateFlow", "DeleteFlow"),
         names=("Name",),
