@@ -91,7 +91,7 @@ def _arguments(operation: dict[str, Any]) -> str:
 
 def _token(operation: dict[str, Any]) -> str:
     security = operation.get("security")
-    return "yes" if security is None else "no"
+    return "yes" if security is None else "no" if security == [{}] else "with `--host`"
 
 
 def vendored() -> str:

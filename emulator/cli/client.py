@@ -280,8 +280,8 @@ def say_where_else(settings: Settings) -> None:
                      others=", ".join(others), command=f"LOCALYUN_REGION={others[0]} localyun ...")  # fmt: skip
             complain(text)
         if others := [each for each in accounts if each != own]:
-            complain(_("only account {account} was searched; there are resources in {others}; localyun account list "
-                       "prints their keys", account=own, others=", ".join(others)))  # fmt: skip
+            complain(_("only account {account} was searched; there are resources in {others}; {command} prints a key",
+                       account=own, others=", ".join(others), command=_key_of(others[0])))  # fmt: skip
 
 
 def say_what_is_elsewhere(arguments: Namespace, client: Client, kind: str) -> None:
@@ -304,8 +304,13 @@ def say_what_is_elsewhere(arguments: Namespace, client: Client, kind: str) -> No
                 if each["account"] in accounts:
                     accounts[each["account"]] += each[kind]
             others = ", ".join(f"{account} ({number})" for account, number in accounts.items())
-            note(_("only account {account} is listed; there are more in {others}; localyun account list "
-                   "prints their keys", account=keys.account_id, others=others))  # fmt: skip
+            note(_("only account {account} is listed; there are more in {others}; {command} prints a key",
+                   account=keys.account_id, others=others, command=_key_of(next(iter(accounts)))))  # fmt: skip
+
+
+def _key_of(account: str) -> str:
+    """Return the command that prints a key of another account; it adds one where there was none."""
+    return f"localyun account add {account}"
 
 
 def _kept(config: Config) -> InstallationKeys | None:

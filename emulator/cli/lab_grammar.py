@@ -12,7 +12,7 @@ def _add_clock(commands: Commands) -> None:
         nargs="?",
         choices=("advance", "to", "next", "freeze", "unfreeze"),
         metavar="advance D|to T|next [N]|freeze|unfreeze",
-        help="move, freeze or unfreeze the clock (default: print it)",
+        help="move, freeze or unfreeze the clock (default: print it); D is a duration such as 1h30m",
     )
     clock.add_argument("value", nargs="?", metavar="", help=SUPPRESS)
     settle = command(commands, "settle", "lab:settle", "wait until the emulator is idle")

@@ -1,6 +1,6 @@
 """The command ``localyun``: reading arguments, choosing the command, exit codes.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no emulator answered. Each command lives in a module of
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no emulator for this folder. Each command lives in a module of
 `emulator.cli.commands` that is imported when the command is chosen, so that ``start`` does not pay for the others.
 """
 
@@ -25,7 +25,7 @@ _DESCRIPTION = (
 )
 _EPILOG = """localyun COMMAND --help describes a command; localyun docs WORDS searches the documentation.
 
-exit codes: 0 done, 1 failed, 2 wrong usage, 3 no emulator answered, 4 diff found differences
+exit codes: 0 done, 1 failed, 2 wrong usage, 3 no emulator for this folder, 4 diff found differences
 
 Each option of start is also an environment variable (LOCALYUN_PORT for --port) and a key of localyun.yaml."""
 
@@ -123,7 +123,7 @@ def _instead_of(option: str, command: Parser) -> str:
         return _("; that option belongs to start; other commands find the emulator through --state")
     if not option and "--event" in command.options:
         return _("; write the event after --event, in quotes")
-    return nearest(option, command.options) if option else ""
+    return nearest(option, command.options) if option and not option[1:2].isdigit() else ""
 
 
 def _moved_behind(parsed: Namespace) -> list[str]:

@@ -45,6 +45,8 @@ class NoEmulator(CommandFailed):
 class OtherEmulator(CommandFailed):
     """What answers is the emulator of another folder: ``what`` says which, ``owner`` is it if known."""
 
+    exit_code = NO_EMULATOR
+
     def __init__(self, what: str, advice: str, owner: str = "") -> None:
         super().__init__(sentences(what, advice))
         self.what = what
@@ -83,6 +85,11 @@ def _(text: str, /, **fields: object) -> str:
     """Return *text* in the user's language, with *fields* in the places of its ``{names}``."""
     shown = catalogue().gettext(text)
     return shown.format(**fields) if fields else shown
+
+
+def requests_counted(number: int) -> str:
+    """Return a number of requests in words."""
+    return _("1 request") if number == 1 else _("{number} requests", number=number)
 
 
 def unreadable(file: object, error: Exception) -> str:

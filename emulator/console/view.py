@@ -118,16 +118,16 @@ class View:
         return self.call(lambda: activities(self.journal.effects(LINES), self.bench.calls, self.now()))
 
     def counts(self) -> Row:
-        """Return how many of each there are."""
+        """Return how many of each there are in the account and region that the reader sees."""
         return dict(self.call(self._counts))
 
     def _counts(self) -> Row:
         return {
             "flows": self.workflow.flows.count(self.tenant),
-            "executions": self.workflow.open_executions,
+            "executions": self.workflow.open_in(self.tenant),
             "queues": self.messages.queue_store.count(self.tenant),
             "topics": self.messages.topic_store.count(self.tenant),
-            "functions": self.function_admin.counts()["functions"],
+            "functions": self.functions.store.tenants().get(self.tenant, 0),
         }
 
 

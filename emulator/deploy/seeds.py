@@ -68,7 +68,7 @@ class Seed:
     """A resource and the attributes the file names, checked for their kind."""
 
     part: LocatedValue
-    values: Mapping[str, Any]
+    values: dict[str, Any]
 
 
 class Seeds:
@@ -90,6 +90,7 @@ class Seeds:
         }
         for seed in self._seeds["flows"]:
             self._read_definition(seed)
+            self._name_role(seed)
         self._deployments = root.member("deploy").items()
         for part in self._deployments:
             if (text := part.text()) and not (self._folder / text).exists():
@@ -190,8 +191,14 @@ class Seeds:
                 seed.part.problem(Phrase("Definition: {path} cannot be read ({reason})", path=path, reason=reason))
         elif isinstance(value, dict):
             value = _json(value)
-        if isinstance(value, str) and isinstance(seed.values, dict):
+        if isinstance(value, str):
             seed.values["Definition"] = value
+
+    def _name_role(self, seed: Seed) -> None:
+        """Put the resource name of a role of the account in the place of its name."""
+        role = seed.values.get("RoleArn")
+        if role and not role.startswith("acs:"):
+            seed.values["RoleArn"] = f"acs:ram::{self._tenant.account}:role/{role}"
 
     async def deploy(self, environment: Mapping[str, str]) -> None:
         """Deploy each of the files, in their order; *environment* leads to this emulator.

@@ -77,6 +77,13 @@ class _Rpc(ResourceProvider):
         return dict(reply.get(self.member) or {}) if self.member else dict(reply)
 
 
+class _Flow(_Rpc):
+    """A flow; the service shows no description that is empty, and creates none without one."""
+
+    def create(self, api: ApiClient, resource: Resource) -> ActualState:
+        return super().create(api, replace(resource, properties={"Description": "", **resource.properties}))
+
+
 _MADE_BY_TRIGGER = re.compile(r"fc-[0-9a-f-]{36}")
 
 
@@ -104,13 +111,6 @@ def _push_type(endpoint: str) -> str:
         if endpoint.startswith(beginning):
             return kind
     return "queue"
-
-
-class _Flow(_Rpc):
-    """A flow; its description is never left out when it is created, but may be empty."""
-
-    def create(self, api: ApiClient, resource: Resource) -> ActualState:
-        return super().create(api, replace(resource, properties={"Description": "", **resource.properties}))
 
 
 class _Role(_Rpc):

@@ -10,6 +10,7 @@ from emulator.wire.operation import ANYONE, ANYONE_LOCAL, Operation
 from emulator.wire.schema.json_schema import SCHEMAS
 from emulator.wire.schema.kinds import ABSENT, Field
 
+_SECURITY = [{"token": []}, {"bearer": []}]
 _ERROR = {"$ref": "#/components/responses/Error"}
 
 
@@ -30,7 +31,7 @@ def describe(operations: Iterable[Operation], server: str) -> dict[str, Any]:
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": server}],
-        "security": [{"token": []}, {"bearer": []}],
+        "security": _SECURITY,
         "paths": paths,
         "components": {
             "securitySchemes": {
@@ -67,8 +68,10 @@ def _operation(each: Operation, method: str, path: str, names: set[str]) -> dict
             "default": _ERROR,
         },
     }
-    if each.right in {ANYONE, ANYONE_LOCAL}:
+    if each.right == ANYONE:
         about["security"] = [{}]
+    elif each.right == ANYONE_LOCAL:
+        about["security"] = [{}, *_SECURITY]
     if method == "POST":
         about["requestBody"] = _body(each.parameters)
         parameters = in_path

@@ -9,7 +9,7 @@ effects came of it. Two steps that touch nothing in common can change places and
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final, Literal, NoReturn, Protocol, TypeVar, assert_never, get_args
@@ -27,6 +27,15 @@ Befallen = Verdict | Literal[""]
 
 Unanswered = Literal["lost-before", "lost-after", "throttle"]
 """The verdicts that leave whoever makes an effect without the answer to it."""
+
+
+def unknown_name(order: Iterable[str], faults: Iterable[str]) -> str:
+    """Return the message about the first name that is not that of a kind of effects, or of a fault; "" for none."""
+    for name, values, known in (("order", order, KINDS), ("faults", faults, VERDICTS)):
+        for each in values:
+            if each not in known:
+                return f"{name} has no {each!r}; there are {', '.join(known)}"
+    return ""
 
 
 def possible(kind: Kind) -> tuple[Verdict, ...]:

@@ -14,7 +14,7 @@ from emulator.gateway.traffic import OpenRequests
 from emulator.kernel.clock import Clock
 from emulator.kernel.ids import SeededDraws
 from emulator.kernel.instrumentation import Busy
-from emulator.kernel.turnstile import EVERYTHING, KINDS, VERDICTS, Kind, Turnstile, Verdict, possible
+from emulator.kernel.turnstile import EVERYTHING, KINDS, Kind, Turnstile, Verdict, possible, unknown_name
 from emulator.lab.errors import invalid
 from emulator.wire.dates import iso_millis
 from emulator.wire.request import Front, NamingFront, OperationRequest
@@ -116,10 +116,8 @@ def read_schedule(document: Mapping[str, Any], now: Callable[[], str]) -> Schedu
     order = document.get("order")
     order = KINDS if order is None else order
     faults = document.get("faults") or ()
-    for name, values, known in (("order", order, KINDS), ("faults", faults, VERDICTS)):
-        unknown = [each for each in values if each not in known]
-        if unknown:
-            raise invalid(f"{name} has no {unknown[0]!r}; there are {', '.join(known)}")
+    if problem := unknown_name(order, faults):
+        raise invalid(problem)
     draws = document.get("seed") or 0 if strategy == "random" else None
     return Schedule(now, choices=choices, draws=draws, order=order, faults=faults)
 

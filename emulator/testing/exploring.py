@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import wraps
+from inspect import signature
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 
 from emulator.kernel.clock import SystemClock
+from emulator.kernel.spelling import suggestion
+from emulator.kernel.turnstile import unknown_name
 from emulator.lab.exploration import (
     Search,
     deviations_of,
@@ -83,7 +86,7 @@ def explored(
     Raises: TestingError for settings that the marker does not have, and for what is no schedule.
     """
     try:
-        Exploration(**settings)
+        check(settings)
         given = read_schedule_text(only) if only else None
     except (TypeError, ValueError) as error:
         raise TestingError(f"localyun_explore: {error}") from error
@@ -104,6 +107,17 @@ def explored(
         _explore(kit, test, exploration, arguments, address)
 
     return run_all
+
+
+def check(settings: Mapping[str, Any]) -> None:
+    """Raises: TypeError, ValueError for settings that an exploration cannot have."""
+    names = list(signature(Exploration).parameters)
+    for name in settings:
+        if name not in names:
+            raise TypeError(f"there is no argument {name}{suggestion(name, names)}")
+    Exploration(**settings)
+    if problem := unknown_name(settings.get("order") or (), settings.get("faults") or ()):
+        raise ValueError(problem)
 
 
 def _freeze(kit: Localyun) -> None:
@@ -189,7 +203,7 @@ class _Found:
         lines += [f"  {in_words(each)}" for each in failed["deviations"]]
         if view["strayed"]:
             lines.append(f"  ({_strayed(view['strayed'])})")
-        if self._first:
+        if self._first and (self._first["steps"] or failed["steps"]):
             lines += ["the first schedule, and this one:", *side_by_side(self._first["steps"], failed["steps"])]
         return "\n".join([*lines, f"to replay it: pytest {quote(self._address)} --localyun-schedule {schedule}"])
 

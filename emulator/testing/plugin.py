@@ -37,7 +37,7 @@ _KIT: "pytest.StashKey[Localyun]" = pytest.StashKey()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the ini options."""
-    parser.addini("localyun_functions", "folder of functions to serve (default: functions beside the tests' root)")
+    parser.addini("localyun_functions", "folder of functions to serve (default: functions of the root folder)")
     parser.addini("localyun_deploy", "files to deploy before the first test", type="paths", default=[])
     parser.addini("localyun_config", "a localyun.yaml with resources and options")
     parser.addini(
@@ -116,7 +116,10 @@ def _schedule(config: pytest.Config) -> dict[str, Any] | None:
 
 def _draws(config: pytest.Config) -> list[str]:
     """Return the words of `localyun start` that say what is drawn and when the time begins."""
-    words = ["--seed", config.getoption("--localyun-seed") or config.getini("localyun_seed")]
+    seed = config.getoption("--localyun-seed") or config.getini("localyun_seed")
+    if not seed.isdecimal():
+        raise pytest.UsageError(f"localyun_seed is a whole number, not {seed!r}")
+    words = ["--seed", seed]
     begin = config.getini("localyun_start_at")
     frozen = ["--freeze"] if begin and config.getini("localyun_clock") == "frozen" else []
     return [*words, *(["--start-at", begin] if begin else []), *frozen]
@@ -296,13 +299,17 @@ def _explored(
     kit: "Localyun", test: Callable[..., Any], item: pytest.Function, marker: pytest.Mark
 ) -> Callable[..., Any]:
     """Return a test that tries this worker's schedules; of a property, for each example of Hypothesis."""
-    from emulator.testing.exploring import explored  # requests and the rest of the kit
+    from emulator.testing.api import TestingError  # requests and the rest of the kit
+    from emulator.testing.exploring import explored
 
     share = getattr(item, "callspec", None) and item.callspec.params.get(_SHARE)
     file = os.path.relpath(item.path, item.config.invocation_params.dir)
     address = _whole(f"{file}::{item.nodeid.partition('::')[2]}")
     settings = {"patience": item.config.getini("localyun_patience"), "share": share or (0, 1), **marker.kwargs}
-    return explored(kit, test, address, settings, item.config.getoption("--localyun-schedule"))
+    try:
+        return explored(kit, test, address, settings, item.config.getoption("--localyun-schedule"))
+    except TestingError as error:
+        pytest.fail(str(error), pytrace=False)
 
 
 def _from_baseline(kit: "Localyun", test: Callable[..., Any]) -> Callable[..., Any]:

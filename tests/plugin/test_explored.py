@@ -92,6 +92,46 @@ def test_choice_that_a_replayed_test_does_not_have_is_reported(project, schedule
     assert (told in text) if missed else ("was not used" not in text)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("deviation=1", "localyun_explore: there is no argument deviation; did you mean deviations?"),
+        ("faults=['lost']", "localyun_explore: faults has no 'lost'; there are lost-before, lost-after, "),
+        ("order=['pushes']", "localyun_explore: order has no 'pushes'; there are call, reply, push, "),
+    ],
+)
+def test_mistyped_argument_of_the_marker_is_no_failing_schedule(project, arguments, message):
+    """The message names it; there is nothing to replay."""
+    test = f"""
+        import pytest
+
+        @pytest.mark.localyun_explore({arguments})
+        def test_any(localyun):
+            pass
+        """
+
+    text = project("-n", "0", exit_code=1, test_it_py=test)
+
+    assert message in text
+    assert "--localyun-schedule" not in text
+
+
+def test_choices_of_the_test_alone_have_no_columns_of_effects(project):
+    """Nothing stands below a heading without effects."""
+    test = """
+        import pytest
+
+        @pytest.mark.localyun_explore
+        def test_choice(localyun):
+            assert not localyun.choice("cancels", [False, True])
+        """
+
+    text = project("-n", "0", exit_code=1, test_it_py=test)
+
+    assert "the first schedule, and this one" not in text
+    assert "--localyun-schedule 0:1" in text
+
+
 def test_each_example_of_hypothesis_begins_at_the_baseline_and_is_explored(project):
     """What an example leaves behind, the next one does not see; the smallest with a failing order is reported."""
     text = project(

@@ -327,15 +327,18 @@ def test_refusal_is_shown_at_the_line_of_the_test(failing):
     assert "emulator/testing/" not in section
 
 
-def test_wrong_options_are_refused(project):
-    """A clock of another kind, a folder that is not there."""
-    text = project(
-        exit_code=1,
-        pytest_ini="[pytest]\nlocalyun_clock = sundial\n",
-        test_it_py="def test_it(localyun):\n    pass\n",
-    )
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("localyun_clock = sundial", "localyun_clock is real or frozen, not 'sundial'"),
+        ("localyun_seed = x", "localyun_seed is a whole number, not 'x'"),
+    ],
+)
+def test_wrong_options_are_refused(project, line, message):
+    """By the names that the file has."""
+    text = project(exit_code=1, pytest_ini=f"[pytest]\n{line}\n", test_it_py="def test_it(localyun):\n    pass\n")
 
-    assert "localyun_clock is real or frozen, not 'sundial'" in text
+    assert message in text
 
 
 PASSING |= {

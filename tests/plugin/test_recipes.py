@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
 USAGE = (ROOT / "docs" / "usage.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"(?<!not a recipe -->\n)```python\n(.*?)```", PAGE + USAGE, re.DOTALL)
-TESTS = [name for block in BLOCKS for name in re.findall(r"^def (test_\w+)", block, re.MULTILINE)]
+TESTS = [name for block in BLOCKS for name in re.findall(r"^ *def (test_\w+)", block, re.MULTILINE)]
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def run_recipes(folder):
 
 def test_page_has_the_recipes():
     """From a consumer, one's own program and the bodies of messages to usage and what faults do."""
-    assert len(TESTS) == 15
+    assert len(TESTS) == 16
 
 
 @pytest.mark.parametrize("name", TESTS)

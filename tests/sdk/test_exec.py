@@ -195,7 +195,7 @@ def test_node_client_at_the_cloud_s_address_reaches_the_emulator(emulator, answe
     assert NODE_SDKS[sdk][client] in told[client]
 
 
-FC_ADDRESS = "1.cn-hangzhou.fc.aliyuncs.com/"
+FC_ADDRESS = "1.cn-hangzhou.fc.aliyuncs.com/2016-08-15/services"
 GO_CLIENTS = {
     "core-http": "Flows", "core-https": "Flows", "sts-https": "AccountId", "tea-https": "Flows",
 }  # fmt: skip

@@ -155,7 +155,7 @@ localyun tutorial run transaction""",
             "app.js": "console.log('from Node.js')\n",
             "tests/integration/test_worker.py": "import runpy\n\n\ndef test_it():\n    runpy.run_path('worker.py')\n",
         },
-        printed=("b'an order'", "b'set up'", "from Node.js", "1 passed", "MissingRequiredHeader"),
+        printed=("b'an order'", "b'set up'", "from Node.js", "1 passed", "PathNotSupported"),
         tools=("node", "curl"),
     ),
     "docs/compare.md": Page(

@@ -16,6 +16,7 @@ from emulator.cli.output import (
     _,
     note,
     reason_of,
+    requests_counted,
     say,
     say_json,
     say_table,
@@ -75,7 +76,8 @@ def _redact(exchanges: Iterable[Exchange], file: Path) -> int:
         file.write_text(write(redacted, "redacted by localyun compare --redact"), encoding="utf-8")
     except OSError as error:
         raise CommandFailed(_("{file} cannot be written: {reason}", file=file, reason=reason_of(error))) from error
-    note(_("{file}: {count} requests; accounts, keys, names and bodies are removed", file=file, count=len(redacted)))
+    requests = requests_counted(len(redacted))
+    note(_("{file}: {requests}; accounts, keys, names and bodies are removed", file=file, requests=requests))
     return SAME
 
 
@@ -127,11 +129,11 @@ def _tell(arguments: Namespace, outcomes: list[Outcome], left_out: int, lacking:
             for one in each.differences:
                 say(f"  {one.kind} {one.place}: {one.recorded} -> {one.here}")
     columns = ("service", "operation", "requests", "same", "different")
-    say_table(tuple(map(str.upper, columns)), [[row[name] for name in columns] for row in rows])
+    say_table(columns, [[row[name] for name in columns] for row in rows])
     if left_out:
-        note(_("{count} requests go to other services and are not compared", count=left_out))
+        note(_("not compared: {requests} to other services", requests=requests_counted(left_out)))
     if lacking:
-        note(_("{count} requests are not compared: the recording lacks their bodies", count=lacking))
+        note(_("not compared: {requests} without a body in the recording", requests=requests_counted(lacking)))
 
 
 def _summary(outcomes: Iterable[Outcome]) -> list[dict[str, Any]]:

@@ -224,7 +224,7 @@ def _remove(arguments: Namespace, api: DeployClient, path: Path, within: Path | 
     carry_out(api, steps, record, path, Findings(within=within))
     api.forget(name)
     if not wants_json(arguments):
-        say(_("removed {name}: {amount}", name=name, amount=_amount(steps.count(Action.DELETE))))
+        say(_("removed {name}: {amount}", name=name, amount=amount(steps.count(Action.DELETE))))
     return _end(arguments, _result(record, steps, [], (), {}))
 
 
@@ -302,7 +302,7 @@ def _confirm(arguments: Namespace, steps: Plan) -> None:
     gone = steps.count(Action.DELETE) + steps.count(Action.REPLACE)
     if not gone or arguments.yes or wants_json(arguments) or not sys.stdin.isatty():
         return
-    answer = input(_("{amount} will be deleted. Continue? [y/N]", amount=_amount(gone)) + " ")
+    answer = input(_("{amount} will be deleted. Continue? [y/N]", amount=amount(gone)) + " ")
     if answer.strip().lower() not in {"y", "yes"}:
         raise CommandFailed(_("nothing has been changed"))
 
@@ -370,5 +370,6 @@ def _told(problem: Problem) -> str:
     return _("{problem} (column {column})", problem=said(problem.text, _), column=problem.column)
 
 
-def _amount(number: int) -> str:
+def amount(number: int) -> str:
+    """Return a number of resources in words."""
     return _("1 resource") if number == 1 else _("{number} resources", number=number)

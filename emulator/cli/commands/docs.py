@@ -30,7 +30,7 @@ def _list(arguments: Namespace, *, chinese: bool) -> int:
     if wants_json(arguments):
         say_json([{"page": name, "title": title} for name, title in titles.items()])
     else:
-        say_table(("PAGE", "TITLE"), list(titles.items()))
+        say_table(("page", "title"), list(titles.items()))
     return 0
 
 
@@ -68,7 +68,7 @@ def explain(arguments: Namespace, settings: Settings) -> int:
     )
     if told.answered:
         say()
-        say_table(("SERVICE", "STATUS", "TEXT"), [(each.service, each.status, each.text) for each in told.answered])
+        say_table(("service", "status", "text"), [(each.service, each.status, each.text) for each in told.answered])
     return 0
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from emulator.cli.client import Client, connected
-from emulator.cli.commands.deploy import file_of, listed, name_of, target_of, text_of
+from emulator.cli.commands.deploy import amount, file_of, listed, name_of, target_of, text_of
 from emulator.cli.deploy_client import DeployClient
 from emulator.cli.output import (
     DIFFERENT,
@@ -141,7 +141,7 @@ def _say(arguments: Namespace, path: Path, done: Written, content: Portable) -> 
             }
         )
         return
-    say(_("{file}: {number} resources", file=path, number=len(done.resources)))
+    say(_("{file}: {resources}", file=path, resources=amount(len(done.resources))))
     for each in content.variables:
         text = _("{owner} may be secret and was not written; set it before you deploy: {how}")
         note(text.format(owner=each.owner, how=_how_to_give(done.file, each.name)))

@@ -97,7 +97,9 @@ def _show_end(arguments: Namespace, request_id: str, end: Mapping[str, Any]) -> 
             else _("destination {resource}: refused; for the reason see `localyun logs` and the emulator's log")
         )
         note(words.format(resource=end["destination"]["resource"]))
-    note(_("{status} after {count} attempt(s)", status=end["status"], count=end["attempts"]))
+    count = end["attempts"]
+    attempts = _("1 attempt") if count == 1 else _("{count} attempts", count=count)
+    note(_("{status} after {attempts}", status=end["status"], attempts=attempts))
     error = "" if succeeded else str(end["error"] or end["status"])
     return show_called(Called(request_id, error, body, ""), with_log=False, raw=arguments.raw)
 

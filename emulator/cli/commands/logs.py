@@ -97,7 +97,7 @@ def trace(arguments: Namespace, settings: Settings) -> int:
             _print(node, "", "", node["at_ms"])
     if arguments.otlp:
         count = export_spans(answer, arguments.otlp)
-        note(_("sent {count} spans to {url}", count=count, url=arguments.otlp))
+        note(_("spans sent to {url}: {count}", count=count, url=arguments.otlp))
     return 0
 
 

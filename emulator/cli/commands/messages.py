@@ -71,7 +71,11 @@ def attributes(arguments: Namespace, settings: Settings) -> int:
 def purge(arguments: Namespace, settings: Settings) -> int:
     """Delete every message of a queue: visible, hidden and delayed ones."""
     done = connect(settings).admin("POST", "purge-queue", queue=arguments.queue)
-    return tell(arguments, _("purged {name}: {number} messages", name=arguments.queue, number=done["deleted"]), done)
+    name, number = arguments.queue, done["deleted"]
+    text = _("purged {name}: 1 message", name=name)
+    return tell(
+        arguments, text if number == 1 else _("purged {name}: {number} messages", name=name, number=number), done
+    )
 
 
 def send(arguments: Namespace, settings: Settings) -> int:

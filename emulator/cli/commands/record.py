@@ -9,7 +9,7 @@ from typing import Any
 from emulator.cli.client import connected
 from emulator.cli.commands import exec as execute
 from emulator.cli.comparison.recordings import UNKNOWN, Exchange, Message, write
-from emulator.cli.output import CommandFailed, WrongUsage, _, complain, note, reason_of
+from emulator.cli.output import CommandFailed, WrongUsage, _, complain, note, reason_of, requests_counted
 from emulator.config import Settings
 
 
@@ -37,8 +37,8 @@ def run(arguments: Namespace, settings: Settings) -> int:
             file.write_text(write(exchanges), encoding="utf-8")
         except OSError as error:
             raise CommandFailed(_("{file} cannot be written: {reason}", file=file, reason=reason_of(error))) from error
-        note(_("{file}: {count} requests with responses; it contains keys: use compare --redact before you share it",
-               file=file, count=len(exchanges)))  # fmt: skip
+        note(_("{file}: {requests} with responses; it contains keys: use compare --redact before you share it",
+               file=file, requests=requests_counted(len(exchanges))))  # fmt: skip
         if told["leftOut"]:
             complain(_("{count} more exceeded the limit and were not recorded", count=told["leftOut"]))
     return code

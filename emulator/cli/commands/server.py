@@ -17,6 +17,7 @@ from emulator.cli.background import clock_told
 from emulator.cli.client import Client, connect, connected, until
 from emulator.cli.endpoint import Endpoint, Running, is_alive, running
 from emulator.cli.output import (
+    CallRefused,
     CommandFailed,
     NoEmulator,
     OtherEmulator,
@@ -141,9 +142,10 @@ def status(arguments: Namespace, settings: Settings) -> int:
     pairs = {}
     shown = {"status": _(answer["status"]), "clock": clock_told(answer["clock"]) or answer["clock"]["now"]}
     for name, value in (answer | shown).items():
-        is_sentences = name in {"waiting", "problems"} and value
-        sentences = [spoken(each) for each in value] if is_sentences else _readable(value)
-        pairs[_("state folder" if name == "state" else name)] = sentences
+        lines: str | list[str] = _readable(value)
+        if value and name in {"waiting", "problems", "places"}:
+            lines = [_readable(each) if name == "places" else spoken(each) for each in value]
+        pairs[_("state folder" if name == "state" else name)] = lines
     say_pairs(pairs)
     return 0
 
@@ -233,7 +235,9 @@ def _plain(value: Any) -> Any:
 def _shown(name: str, value: Any) -> str:
     if value is None and name == "host":
         return "127.0.0.1, ::1"
-    if value is None and name in {"access_key_id", "access_key_secret", "account_id", "region"}:
+    if value is None and name == "region":
+        return DEFAULT_REGION
+    if value is None and name in {"access_key_id", "access_key_secret", "account_id"}:
         return _("(generated, in keys.json)")
     if value == AUTO_PORT and name in {"port", "https_port"}:
         return "auto"
@@ -332,8 +336,13 @@ def open_address(address: str) -> None:
 def link(client: Client, page: str = "", *, check: bool = False) -> tuple[str, int]:
     """Return an address that opens a page of the console once, and for how many seconds.
 
-    Raises: NoEmulator; CallRefused by an emulator without a console, with *check* also when there is no such page.
+    Raises: NoEmulator; CommandFailed for an emulator without a console; CallRefused with *check* for no such page.
     """
     client.compare()
-    answer = client.admin("POST", "console-link", {"page": page, "check": check})
+    try:
+        answer = client.admin("POST", "console-link", {"page": page, "check": check})
+    except CallRefused as refusal:
+        if "console-link" not in refusal.said:
+            raise
+        raise CommandFailed(_("this emulator runs without the console; start it without --no-console")) from refusal
     return f"{client.endpoint.http}{answer['path']}", int(answer["seconds"])

@@ -92,13 +92,13 @@ def _show(usage: Mapping[str, Any], scale: float) -> None:
     totals = [
         (item, amount_text(amount * scale), BY_NAME[item].unit[is_chinese()]) for item, amount in usage["items"].items()
     ]
-    say_table(("ITEM", "AMOUNT", "UNIT"), totals)
+    say_table(("item", "amount", "unit"), totals)
     say()
     rows = [
         (row["item"], row["resource"], row["kind"], amount_text(row["amount"] * scale))
         for row in usage["rows"][:_MOST_RESOURCES]
     ]
-    say_table(("ITEM", "RESOURCE", "KIND", "AMOUNT"), rows)
+    say_table(("item", "resource", "kind", "amount"), rows)
     left = len(usage["rows"]) - len(rows)
     if left:
         note(_("{count} more rows: --json prints all", count=left))
@@ -108,7 +108,7 @@ def _show_costs(amounts: Mapping[str, float], lines: Sequence[Line], prices: Pri
     say()
     rows = [(each.name, *map(amount_text, (each.units, each.free, each.billed, each.cost))) for each in lines]
     total = sum(each.cost for each in lines)
-    say_table(("PRICE", "UNITS", "FREE", "BILLED", prices.currency), [*rows, (_("total"), "", "", "", f"{total:.4f}")])
+    say_table(("price", "units", "free", "billed", prices.currency), [*rows, (_("total"), "", "", "", f"{total:.4f}")])
     say()
     say(_("An estimate, as if this were the usage of one month and nothing else used the free quota. Assumptions:"))
     language = is_chinese()

@@ -172,12 +172,17 @@ class FcFront:
         return self.allows_anonymous(call)
 
     def auth_error(self, failure: AuthFailure, call: OperationRequest) -> FcError:
-        """Turn a reason into this service's code and text; a missing trigger is reported before that."""
-        if self._is_for_trigger(call):
-            try:
+        """Turn a reason into this service's code and text; a missing trigger or operation is reported before that.
+
+        Source: responses to unsigned requests for ``/``, in issue trackers; assumed for other paths.
+        """
+        try:
+            if self._is_for_trigger(call):
                 self._target(call)
-            except FcError as error:
-                return error
+            else:
+                self._route(call)
+        except FcError as error:
+            return error
         has_date = any(name in call.http.headers for name in _DATES)
         authorization = call.header("authorization")
         return auth_error(failure, date_given=has_date, now=http_date(call.now), authorization=authorization)

@@ -62,7 +62,7 @@ ERRORS: dict[str, ErrorRow] = {
     # A queue's name is too long. The text is the service's, whatever the length allowed here.
     "QueueNameLengthError": ErrorRow(400, "Queue name length should between 1 and 256."),
     # More calls than the service takes; the emulator takes all, but for a fault that is asked for.
-    "QpsLimitExceeded": ErrorRow(400, "The qps limit of the queue is exceeded."),
+    "QpsLimitExceeded": ErrorRow(400, "The qps limit of the queue is exceeded"),
     # No queue of this name in the caller's account and region.
     "QueueNotExist": ErrorRow(404, "The queue name you provided is not exist."),
     # A queue of this name exists with other attributes.

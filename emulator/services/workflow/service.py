@@ -225,6 +225,10 @@ class Workflow:
         """How many executions have not ended."""
         return sum(self._store.open_by_tenant().values())
 
+    def open_in(self, tenant: Tenant) -> int:
+        """Return how many executions of an account and region have not ended."""
+        return self._store.open_by_tenant().get(tenant, 0)
+
     @property
     def ended(self) -> dict[str, int]:
         """How many executions have ended since the start, by status."""

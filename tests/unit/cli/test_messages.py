@@ -115,7 +115,7 @@ def test_declarations_are_refused_in_chinese(program, text, refused):
     ("words", "refused"),
     [
         (("flow", "test", "a.test.yaml"), "a.test.yaml:1:1: 用例文件要有 flow 和 cases"),
-        (("flow", "test", "b.test.yaml"), "b.test.yaml:1:1: 无法读取文件\uff1a没有这个文件或目录"),
+        (("flow", "test", "b.test.yaml"), "b.test.yaml: 无法读取文件\uff1a没有这个文件或目录"),
         (("flow", "replay", "a.test.yaml"), "不是执行历史\uff1a第 1 行第 1 列\uff08第 0 个字符\uff09\uff1a此处应有值"),
         (("fault", "add"), "故障需要以下选项之一\uff1a--error、--throttle、--drop、--function、--delay"),
         (("mock", "add", "shop/pay"), "mock 需要以下选项之一\uff1a--returns、--raises、--answers"),

@@ -1,5 +1,6 @@
 """The console's command against a real emulator."""
 
+import re
 import urllib.error
 import urllib.request
 
@@ -70,4 +71,21 @@ def test_a_start_without_console_has_no_pages(program):
     status, _ = opened(f"{address}/_localyun/console/")
 
     assert (asked.returncode, status) == (1, 404)
-    assert "console" in asked.stderr
+    assert "this emulator runs without the console" in asked.stderr
+
+
+def test_overview_counts_what_its_lists_show(program):
+    """Functions that an earlier account has are not among them, as they are not in the list."""
+    folder = program.folder / "functions" / "hello"
+    folder.mkdir(parents=True)
+    (folder / "index.py").write_text("def handler(event, context):\n    return event\n")
+    program.start()
+    program.run("stop")
+    (program.folder / "localyun.yaml").write_text('account_id: "77"\n')
+    program.start()
+    reader = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPCookieProcessor())
+
+    with reader.open(program.run("console", "--print").stdout.strip()) as answer:
+        page = answer.read().decode()
+
+    assert re.search(r">Functions</a></dt><dd>(\d+)</dd>", page)[1] == "1"

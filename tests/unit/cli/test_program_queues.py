@@ -65,19 +65,22 @@ def test_resources_of_another_region_are_reached_by_a_variable(program, queue):
     assert "only cn-shanghai was searched; to search cn-hangzhou: LOCALYUN_REGION=cn-hangzhou" in typo.stderr
 
 
-def test_resources_of_another_account_are_named(program, queue):
-    """What was made before `account_id` was set is not lost: lists and missing resources say which account has some."""
-    added = data(program.run("account", "add", "--json"))
-    keys = {"LOCALYUN_ACCESS_KEY_ID": added["accessKeyId"], "LOCALYUN_ACCESS_KEY_SECRET": added["accessKeySecret"],
-            "LOCALYUN_ACCOUNT_ID": added["accountId"]}  # fmt: skip
-    own = data(program.run("status", "--json"))["account"]
+def test_resources_of_an_earlier_account_are_named(program, queue):
+    """What was made before `account_id` was set is not lost: lists and missing resources name a command for its key."""
+    former = data(program.run("status", "--json"))["account"]
+    program.run("stop")
+    (program.folder / "localyun.yaml").write_text('account_id: "77"\n')
+    program.start()
 
-    listed = " ".join(program.run("queue", "list", **keys).stderr.split())
-    missing = " ".join(program.run("queue", "receive", "orders", **keys).stderr.split())
+    listed = " ".join(program.run("queue", "list").stderr.split())
+    missing = " ".join(program.run("queue", "receive", "orders").stderr.split())
+    added = data(program.run("account", "add", former, "--json"))
 
-    told = "localyun account list prints their keys"
-    assert f"only account {added['accountId']} is listed; there are more in {own} (1); {told}" in listed
-    assert f"only account {added['accountId']} was searched; there are resources in {own}; {told}" in missing
+    command = f"localyun account add {former} prints a key"
+    assert f"only account 77 is listed; there are more in {former} (1); {command}" in listed
+    assert f"only account 77 was searched; there are resources in {former}; {command}" in missing
+    keys = {"LOCALYUN_ACCESS_KEY_ID": added["accessKeyId"], "LOCALYUN_ACCESS_KEY_SECRET": added["accessKeySecret"]}
+    assert rows(program.run("queue", "list", LOCALYUN_ACCOUNT_ID=former, **keys)) == [["orders", "0", "0", "0"]]
 
 
 def test_missing_resource_is_only_missing_where_there_is_one_region(program, queue):

@@ -42,7 +42,7 @@ def test_clients_of_another_folder_say_whose_emulator_answers(folders, words):
 
     refused = in_other(*words)
 
-    assert refused.returncode == 1
+    assert refused.returncode == 3
     assert f"belongs to {program.folder / '.localyun'}" in refused.stderr
     assert "localyun start --port auto" in refused.stderr
     assert refused.stdout == ""

@@ -68,3 +68,13 @@ async def test_missing_date_is_reported_before_a_missing_signature(site):
 
     assert site.front.auth_error(failure, bare).code == "MissingRequiredHeader"
     assert site.front.auth_error(failure, dated).code == "InvalidArgument"
+
+
+@pytest.mark.parametrize("path", ["/", "/2016-08-15/nothing"])
+async def test_a_path_without_an_operation_is_reported_before_the_signature(site, path):
+    """Somebody who opens the service's address in a browser reads that there is nothing at it."""
+    call = OperationRequest(Request("GET", path, Headers()), Millis(0))
+
+    error = site.front.auth_error(AuthFailure(Reason.MISSING_DATE), call)
+
+    assert (error.code, error.message) == ("PathNotSupported", f"'GET' against '{path}' is not supported")

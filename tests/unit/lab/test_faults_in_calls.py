@@ -45,6 +45,11 @@ def test_throttling_is_an_error_of_the_services_own(dialect):
     }  # fmt: skip
 
 
+def test_the_message_service_s_throttling_reads_as_documented():
+    """Its text has no full stop, unlike the others of the table."""
+    assert made_error(MNS, MNS.throttling, 0, SUBJECT).message == "The qps limit of the queue is exceeded"
+
+
 def test_an_error_no_table_has_is_answered_all_the_same():
     """With the status that was asked for."""
     error = made_error(MNS, "NeverHeardOf", 418, SUBJECT)

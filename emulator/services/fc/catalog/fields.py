@@ -112,7 +112,10 @@ _SHARED = (
         "tracingConfig",
         "tracing_config",
         TRACING,
-        help=("tracing by another service; stored, without effect", "由其他服务进行的链路追踪；保存，不起作用"),
+        help=(
+            "tracing by another service; functions see its address, nothing is sent",
+            "由其他服务进行的链路追踪；函数可得到其地址，不上报数据",
+        ),
     ),
 )
 """The fields of a service of 2.0, for all its functions, and of a function of 3.0."""

@@ -17,6 +17,7 @@ from zlib import crc32
 from emulator.http.message import Request
 from emulator.kernel.clock import MINUTE, Millis
 from emulator.kernel.identity import Tenant
+from emulator.services.fc import limits
 from emulator.services.fc.catalog.affinity import REQUEST_EXCLUSIVE, Affinity, affinity_of
 from emulator.services.fc.catalog.code import CodeStore
 from emulator.services.fc.catalog.layers import Layers
@@ -132,6 +133,15 @@ def command_of(config: FunctionConfig) -> tuple[str, ...]:
     return (*(runtime.get("command") or ()), *(runtime.get("args") or ()))
 
 
+def tracing_of(config: ServiceConfig | FunctionConfig) -> dict[str, str]:
+    """Return the header that tells a function where the configured tracing collects; nothing without an address.
+
+    Source: the published runtimes, which read it into the context; assumed: it comes with each call.
+    """
+    endpoint = ((config.tracing_config or {}).get("params") or {}).get("endpoint")
+    return {"x-fc-tracing-jaeger-endpoint": endpoint} if endpoint else {}
+
+
 def health_check_of(config: FunctionConfig) -> HealthCheck | None:
     """Return the health check of a custom runtime or container, in whichever place a generation has it."""
     inside = (config.custom_runtime or {}, config.custom_container or {})
@@ -185,7 +195,8 @@ def _words(value: object) -> tuple[str, ...]:
 class Target(NamedTuple):
     """What one call runs. ``version`` is ``LATEST`` or a number as text; ``role`` the one its keys are for.
 
-    ``affinity`` is how calls are bound to instances, None when they are not.
+    ``affinity`` is how calls are bound to instances, None when they are not. ``tracing`` is what the platform adds to
+    the tracing headers of each call.
     """
 
     function: Function
@@ -193,6 +204,7 @@ class Target(NamedTuple):
     image: FunctionImage
     role: str
     affinity: Affinity | None = None
+    tracing: Mapping[str, str] = {}
 
 
 class Resolver:
@@ -221,14 +233,19 @@ class Resolver:
         An alias with an additional version is decided by *draw* or *request*; 1 gives its main version, as reads
         need it. What it has *chosen* before holds for as long as it leads there.
 
-        Raises: AliasNotFound. Whether there is such a version is not checked.
+        Raises: ServiceNotFound, FunctionNotFound, AliasNotFound; VersionNotFound for a number that no version can have.
+        Whether there is a version of another number is not checked.
         """
         if qualifier is None or is_latest(qualifier):
             return 0
         if is_version(qualifier):
-            return int(qualifier) if len(qualifier) <= 18 else -1
+            if len(qualifier) <= limits.VERSION_ID_DIGITS and (number := int(qualifier)):
+                return number
+            self._store.existing_owner(tenant, scope)
+            raise FcError("VersionNotFound", version=qualifier, owner=scope)
         alias = self._store.alias(tenant, scope, qualifier)
         if alias is None:
+            self._store.existing_owner(tenant, scope)
             raise FcError("AliasNotFound", alias=qualifier, owner=scope)
         if chosen != alias.version_id and chosen not in alias.weights:
             chosen = pick(alias, draw, request)
@@ -345,7 +362,7 @@ class Resolver:
             once=config.isolation_mode == REQUEST_EXCLUSIVE,
             idle_s=max(config.idle_timeout_s or 0, 0),
         )
-        return Target(function, image.version, image, shared.role, affinity)
+        return Target(function, image.version, image, shared.role, affinity, tracing_of(shared))
 
     def _service_config(self, tenant: Tenant, service: str, number: int) -> tuple[ServiceConfig, str]:
         """Return the service's configuration, current or frozen, and a text that changes with it."""

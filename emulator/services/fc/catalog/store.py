@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import AccountId, Region, Tenant
-from emulator.services.fc.errors import FcError
+from emulator.services.fc.errors import FcError, function_not_found
 from emulator.services.fc.kinds import SCOPE
 from emulator.services.fc.model import (
     EVERY,
@@ -128,6 +128,18 @@ class CatalogStore(CountingStore):
         if service is None:
             raise FcError("ServiceNotFound", service=name)
         return service
+
+    def existing_owner(self, tenant: Tenant, scope: Scope) -> Service | Function:
+        """Return what the versions and aliases of *scope* belong to.
+
+        Raises: ServiceNotFound, FunctionNotFound.
+        """
+        if scope.service:
+            return self.existing_service(tenant, scope.service)
+        function = self.function(tenant, "", scope.function)
+        if function is None:
+            raise function_not_found(scope.function)
+        return function
 
     def services(self, tenant: Tenant, part: Slice) -> list[Service]:
         """Return some services."""

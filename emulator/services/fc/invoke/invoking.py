@@ -327,7 +327,7 @@ class Invoker:
             qualifier=call.qualifier or LATEST,
             retry_count=call.retry_count,
             credentials=self._keys.of(tenant, target, call.now),
-            tracing=call.tracing,
+            tracing={**call.tracing, **target.tracing} if target.tracing else call.tracing,
             http=call.http,
             stream=call.stream,
             fault=self._interference.function_fault(call.subject) if self._interference.active else "",

@@ -14,7 +14,7 @@ from emulator.kernel.paging import cut
 from emulator.services.fc import codec
 from emulator.services.fc.catalog import alias_fields, fields, rendering
 from emulator.services.fc.codec import V2016, V2021, V2023, WITH_SERVICES
-from emulator.services.fc.errors import FcError, InvalidArgument, function_not_found
+from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.kinds import check_alias_name, check_version_id
 from emulator.services.fc.model import (
     LATEST,
@@ -91,19 +91,6 @@ async def _packed(fc: FunctionCompute, head: Function, held: AsyncExitStack) -> 
     return replace(head, code=code, revision=1, folder="", base=None, changed={}, triggers=())
 
 
-def _owner(fc: FunctionCompute, tenant: Tenant, scope: Scope) -> Service | Function:
-    """Return what the versions and aliases of a call belong to.
-
-    Raises: ServiceNotFound, FunctionNotFound.
-    """
-    if scope.service:
-        return fc.store.existing_service(tenant, scope.service)
-    function = fc.store.function(tenant, "", scope.function)
-    if function is None:
-        raise function_not_found(scope.function)
-    return function
-
-
 _AT_ONCE = 200
 """Functions of a service that are read in one turn of the loop."""
 
@@ -113,7 +100,7 @@ async def _publishable(fc: FunctionCompute, tenant: Tenant, scope: Scope) -> tup
 
     Raises: ServiceNotFound, FunctionNotFound.
     """
-    owner = _owner(fc, tenant, scope)
+    owner = fc.store.existing_owner(tenant, scope)
     if isinstance(owner, Function):
         return owner, [owner]
     heads: list[Function] = []
@@ -143,7 +130,7 @@ def list_versions(fc: FunctionCompute, call: OperationRequest) -> Response:
     if start and not (start.isascii() and start.isdigit() and len(start) < 19):
         raise InvalidArgument(f"startKey '{start[:40]}' is invalid: it must be a version id")
     scope, limit = codec.owner_of(call), codec.page_size(call)
-    _owner(fc, call.tenant, scope)
+    fc.store.existing_owner(call.tenant, scope)
     versions = fc.store.versions(
         call.tenant, scope, start=int(start) if start else None, newest_first=direction == "BACKWARD", limit=limit
     )
@@ -162,7 +149,7 @@ def delete_version(fc: FunctionCompute, call: OperationRequest) -> Response:
     in 2.0: fc-python-sdk test/version_test.py.
     """
     tenant, scope = call.tenant, codec.owner_of(call)
-    _owner(fc, tenant, scope)
+    fc.store.existing_owner(tenant, scope)
     number = int(check_version_id(call.path["version"], "versionId"))
     version = fc.resolver.version(tenant, scope, number)
     if version.folder:
@@ -193,7 +180,7 @@ def create_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
     values = codec.BODY.read(_alias_fields(call), body)
     scope = codec.owner_of(call)
     name = check_alias_name(body.get("aliasName"), "aliasName")
-    _owner(fc, call.tenant, scope)
+    fc.store.existing_owner(call.tenant, scope)
     if fc.store.alias(call.tenant, scope, name) is not None:
         raise FcError("AliasAlreadyExists", alias=name, owner=scope)
     if "version_id" not in values:
@@ -228,7 +215,7 @@ def get_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
 
 def _alias(fc: FunctionCompute, call: OperationRequest) -> Alias:
     scope, name = codec.owner_of(call), call.path["alias"]
-    _owner(fc, call.tenant, scope)
+    fc.store.existing_owner(call.tenant, scope)
     alias = fc.store.alias(call.tenant, scope, name)
     if alias is None:
         raise FcError("AliasNotFound", alias=name, owner=scope)
@@ -284,7 +271,7 @@ def list_aliases(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: API reference, ListAliases; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
     scope, part = codec.owner_of(call), codec.slice_of(call)
-    _owner(fc, call.tenant, scope)
+    fc.store.existing_owner(call.tenant, scope)
     aliases = fc.store.aliases(call.tenant, scope, part)
     return codec.list_answer("aliases", aliases, part.limit, lambda alias: _render(call, alias))
 

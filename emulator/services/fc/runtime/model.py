@@ -168,8 +168,9 @@ class Invocation:
     """One call: the event's bytes and what the context shows of the call.
 
     ``qualifier`` is what the caller named (``LATEST``, a version or an alias). ``tracing`` holds the request headers
-    whose names start with ``x-fc-tracing-`` (lower case). With ``http`` the handler is called for an HTTP request; with
-    ``stream`` its answer may be passed on as it comes. ``fault`` is how the function shall break, empty for not at all.
+    whose names start with ``x-fc-tracing-`` (lower case), and what the function's configuration adds to them. With
+    ``http`` the handler is called for an HTTP request; with ``stream`` its answer may be passed on as it comes.
+    ``fault`` is how the function shall break, empty for not at all.
     ``body`` stands for the event when the client still sends it: pieces, and `BodyBroken` when the rest will not come.
     ``session`` is the header field that names the call's session, where it has one and no HTTP request to carry it.
     ``repeated`` means that an instance was lost with this call, and that it goes to another one.

@@ -94,6 +94,26 @@ async def test_what_runs_is_what_was_configured(site):
     assert invocation.tracing == {"x-fc-tracing-span": "s"}
 
 
+async def test_a_function_gets_the_address_of_the_configured_tracing(site, pack):
+    """The context's Jaeger endpoint is the service's, in 3.0 the function's own, whatever the caller sends."""
+    tracing = {"type": "Jaeger", "params": {"endpoint": "http://jaeger"}}
+    await site.v1("POST", "/services", {"serviceName": "shop", "tracingConfig": tracing})
+    await site.make_function("shop")
+    least = {"functionName": "order", "runtime": "python3.10", "handler": "index.handler", "code": pack()}
+    await site.v3("POST", "/functions", {**least, "tracingConfig": tracing})
+
+    await site.v1("POST", "/services/shop/functions/order/invocations", b"", X_Fc_Tracing_Jaeger_Endpoint="mine")
+    await site.v3("POST", "/functions/order/invocations", b"", X_Fc_Tracing_Span="s")
+    await site.v1("PUT", "/services/shop", {"tracingConfig": {}})
+    await site.v1("POST", "/services/shop/functions/order/invocations", b"")
+
+    assert [call.tracing for call in site.instances.invocations] == [
+        {"x-fc-tracing-jaeger-endpoint": "http://jaeger"},
+        {"x-fc-tracing-jaeger-endpoint": "http://jaeger", "x-fc-tracing-span": "s"},
+        {},
+    ]
+
+
 @pytest.mark.parametrize(
     ("change", "status", "code", "says"),
     [

@@ -318,3 +318,25 @@ async def test_a_function_that_changes_while_others_are_read_ends_the_publishing
 
     assert (refused.status, refused.code) == (409, "ConcurrentUpdateError")
     assert (passed.status, passed.body["versionId"]) == (200, "1")
+
+
+@pytest.mark.parametrize("version", ["0", "00", "12345678901", "9" * 40])
+async def test_a_number_that_no_version_can_have_is_not_the_newest_code(site, pack, version):
+    """Versions count from 1 and have up to ten digits; 0 is refused like any other number without a version."""
+    await published(site, pack, "one")
+
+    called = await site.v1("POST", CALL.format(f".{version}"), b"")
+    read = await site.v1("GET", f"/services/shop.{version}/functions/order")
+    configured = await site.v1("PUT", f"/services/shop.{version}/functions/order/async-invoke-config", {})
+
+    assert [each.code for each in (called, read, configured)] == ["VersionNotFound"] * 3
+    assert called.body["ErrorMessage"] == f"version '{version}' of service 'shop' does not exist"
+
+
+@pytest.mark.parametrize("qualifier", ["online", "0", "1"])
+async def test_a_missing_owner_is_reported_before_its_version_or_alias(site, qualifier):
+    """Deployment tools create a service or function when they read this code."""
+    of_service = await site.v1("POST", f"/services/none.{qualifier}/functions/order/invocations", b"")
+    of_function = await site.v3("GET", f"/functions/none?qualifier={qualifier}")
+
+    assert (of_service.code, of_function.code) == ("ServiceNotFound", "FunctionNotFound")

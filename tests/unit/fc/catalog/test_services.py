@@ -78,6 +78,8 @@ async def test_change_with_a_stale_etag_is_refused_and_changes_nothing(site, met
         ("PUT", "/services/shop.1", {}, 400, "InvalidArgument"),
         ("DELETE", "/services/none", None, 404, "ServiceNotFound"),
         ("GET", "/services/shop.9", None, 404, "VersionNotFound"),
+        ("GET", "/services/shop.0", None, 404, "VersionNotFound"),
+        ("GET", "/services/shop.00", None, 404, "VersionNotFound"),
         ("GET", "/services/shop.nope", None, 404, "AliasNotFound"),
         ("PATCH", "/services/shop", None, 400, "PathNotSupported"),
         ("GET", "/nothing/here", None, 400, "PathNotSupported"),
