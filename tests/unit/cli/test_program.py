@@ -25,6 +25,14 @@ def test_signal_ends_a_foreground_start_gracefully(program, number):
     assert not (program.folder / ".localyun" / "endpoint.json").exists()
 
 
+def test_start_without_an_unknown_feature_is_refused(program):
+    """A mistyped name would leave the substitute untried."""
+    refused = program.run("start", "-d", LOCALYUN_WITHOUT="fork,lock")
+
+    assert refused.returncode == 2
+    assert "LOCALYUN_WITHOUT has no lock; there are fork, sessions, locks, " in refused.stderr
+
+
 def test_background_start_prints_what_clients_need_and_stop_ends_it(program):
     """start -d returns once calls are served; status and stop find the emulator without being told where it is."""
     started = program.run("start", "-d")
@@ -264,7 +272,7 @@ def test_broken_configuration_is_wrong_usage(program):
     """The file and the line are named and the exit code is 2, in the background too."""
     (program.folder / "localyun.yaml").write_text("auth: verify\nprot: 1\n")
 
-    for words in (["start"], ["start", "-d"], ["status"]):
+    for words in (["start"], ["start", "-d"], ["queue", "list"]):
         done = program.run(*words)
         assert done.returncode == 2
         assert done.stderr.startswith("localyun: localyun.yaml:2: there is no setting 'prot'; did you mean port?")
