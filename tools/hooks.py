@@ -28,6 +28,8 @@ PAGES = {
     "CHANGELOG.md": "changelog.md",
 }
 CHINESE = "zh-CN/"
+ABOUT = "在本机运行阿里云函数计算、轻量消息队列（原 MNS）和云工作流 CloudFlow。"
+"""What a page in Chinese says of the site to those who share it; mkdocs.yml has the same in English."""
 _LINK = re.compile(r"(\]\()(?!https?:|mailto:|#)([^)#\s]+)")
 _BLOCK = re.compile(r"(^```.*?^```$|^    .*?$)", re.DOTALL | re.MULTILINE)
 _FILE_NAME = re.compile(r"\[[\w/.-]+\.md\]\(([^)#\s]+\.md)(#[^)]*)?\)")
@@ -120,6 +122,8 @@ def on_page_context(context: Any, page: Any, config: Any, nav: Any) -> Any:
     name = page.file.src_uri
     own = name.removeprefix(CHINESE)
     config.theme["language"] = "zh" if name.startswith(CHINESE) else "en"
+    if name.startswith(CHINESE):
+        page.meta.setdefault("description", ABOUT)
     there = {each.src_uri: each.url for each in context["pages"]}
     for choice, wanted in zip(config.extra["alternate"], (own, CHINESE + own), strict=True):
         choice["link"] = there.get(wanted) or there[wanted[: len(wanted) - len(own)] + "index.md"]

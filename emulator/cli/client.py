@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from emulator import keyfile
 from emulator.cli import endpoint
 from emulator.cli.connection import Connection, Reply
-from emulator.cli.output import CallRefused, CommandFailed, _, complain, note, reason_of, wants_json
+from emulator.cli.output import CallRefused, CommandFailed, _, complain, note, reason_of, spoken, wants_json
 from emulator.config import Config, Settings
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.frozen import replace
@@ -51,11 +51,12 @@ class Client(Connection):
         return looking
 
     def use_working_keys(self) -> None:
-        """Go back to the emulator's own keys when it does not accept those that the configuration gives."""
+        """Learn the account of the keys that the configuration gives; refused ones give way to the emulator's own."""
         if self._given_over is None:
             return
         try:
-            self.rpc(STS_VERSION, "GetCallerIdentity", {})
+            caller = self.rpc(STS_VERSION, "GetCallerIdentity", {})
+            self._found_keys = replace(self.keys, account_id=str(caller["AccountId"]))
         except CallRefused:
             raise
         except CommandFailed:
@@ -67,6 +68,11 @@ class Client(Connection):
                     key=refused,
                 )
             )
+
+    def account_of(self, health: Mapping[str, Any]) -> str:
+        """Return the account of the working keys: that of the emulator with this *health*, or of given keys."""
+        own = self._given_over is None
+        return str((health.get("account") if own else None) or self.keys.account_id)
 
     def admin_address(self, page: str, member: str) -> str | None:
         """Return an address that a page of the admin API has; None when this emulator does not tell it."""
@@ -231,7 +237,7 @@ def connect(settings: Settings, environ: Mapping[str, str] = os.environ) -> Clie
     try:
         keys = keyfile.load(config)
     except keyfile.KeyFileDamaged as error:
-        raise CommandFailed(str(error)) from error
+        raise CommandFailed(spoken(str(error))) from error
     except OSError as error:
         text = _("the keys in {state} cannot be read: {reason}", state=config.state, reason=reason_of(error))
         raise CommandFailed(text) from error
@@ -289,6 +295,7 @@ def say_what_is_elsewhere(arguments: Namespace, client: Client, kind: str) -> No
     if wants_json(arguments):
         return
     with suppress(CommandFailed):  # without the admin token nothing is known of others
+        client.use_working_keys()
         keys, places = client.keys, client.admin("GET", "status").get("places", ())
         counted = [each for each in places if each.get(kind)]
         regions = {each["region"]: each[kind] for each in counted if each["account"] == keys.account_id}

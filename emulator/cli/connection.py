@@ -5,6 +5,7 @@ whole of ``email`` and takes a fifth of the time of a short command.
 """
 
 import json
+import os
 import select
 import shlex
 import socket
@@ -243,7 +244,7 @@ class Connection:
                 "no emulator has been started for {state}; run localyun start -d first, or name another folder with "
                 "--state DIR"
             )
-            raise NoEmulator(text.format(state=self._state), _above(self._state))
+            raise NoEmulator(text.format(state=self._state), _above(Path(str(self._state))))
         return self._found_keys
 
     def health(self, timeout_s: float = 5.0) -> dict[str, Any]:
@@ -299,6 +300,12 @@ class Connection:
         if owner is None:
             text = _("the emulator at {address} (account {account}) does not belong to {state}.")
             other = _(", or name that emulator's state folder with --state DIR.")
+        elif owner.state == os.path.abspath(str(self._state)):  # noqa: PTH100 - any object
+            text = _(
+                "the emulator at {address} (process {pid}) runs, but its state folder {state} was deleted; "
+                "{command} ends it."
+            )
+            return OtherEmulator(text.format(**fields, pid=owner.pid, command=f"kill {owner.pid}"), "")
         else:
             fields |= {"owner": owner.state, "pid": owner.pid}
             text = _("the emulator at {address} belongs to {owner} (account {account}, process {pid}), not to {state}.")
@@ -306,7 +313,7 @@ class Connection:
         if self.endpoint.source == endpoint.VARIABLE:
             advice = _("In this shell, {variable} selects it: open a new terminal.")
             advice = advice.format(variable=endpoint.VARIABLE)
-        elif above := _above(self._state):
+        elif above := _above(Path(str(self._state))):
             advice = above
         else:
             advice = _("Start one for this folder with localyun start --port auto") + other

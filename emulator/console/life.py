@@ -40,6 +40,9 @@ REASONS = {
     ),
     "held": Words("held", "It waits for an earlier message of its group.", "pending"),
     "visible": Words("waits", "It is in the queue, and no consumer has received it yet.", "pending"),
+    "visible again": Words(
+        "waits again", "It was received and not deleted in time, so it is in the queue again.", "pending"
+    ),
     "gone": Words(
         "gone", "It is no longer in the queue: it has expired, was moved or purged, or its log is gone.", "pending"
     ),

@@ -30,6 +30,7 @@ SENTENCES = (
     "{problem}; did you mean {name}?",
     "{what} is left out: {problem}",
     "{what} waits: {problem}",
+    "folders of this name hold versions",
     "the trigger '{trigger}': {problem}",
     "trigger {trigger} of {function}: {problem}",
     "{address} cannot be reached: {problem}",
@@ -55,6 +56,7 @@ SENTENCES = (
     *_texts(RPC, "MissingParameter", "InvalidParameter"),
     *_texts(
         OSS,
+        "ExtraMissing",
         "InvalidArgument",
         "InvalidBucketName",
         "NoSuchBucket",
@@ -180,6 +182,7 @@ SENTENCES = (
     "the execution has no event {event} that another one could go on from",
     "the history up to there does not fit the definition: {problem}",
     "the flow has no step {step}; there are {names}",
+    "the execution has not entered a step {step}",
     "the data of a step holds at most {most} bytes",
     "at this stop there are {names}, not {action}",
     "a failure has no data to change; retry and skip take data",

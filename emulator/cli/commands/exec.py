@@ -104,7 +104,7 @@ def _environment(client: Client, state: Path, arguments: Namespace) -> Mapping[s
     health = client.health()
     client.use_working_keys()
     keys = client.keys
-    account, region = str(health.get("account", "")), str(health.get("region", ""))
+    account, region = client.account_of(health), str(health.get("region", ""))
     environ, real = without_real_keys(os.environ)
     for name in real:
         complain(_("{name} looks like a real cloud access key and is not passed on to the command", name=name))

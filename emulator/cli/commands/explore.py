@@ -93,10 +93,6 @@ def _explored(client: Client, mocks: list[dict[str, Any]], *, keeps: bool) -> It
     before, begin = f"checkpoints/explore-{os.getpid()}", f"checkpoints/explore-{os.getpid()}-frozen"
     frozen = client.admin("GET", "clock")["frozen"]
     client.admin("POST", before)
-    client.admin("POST", "clock", {"freeze": True})
-    client.admin("POST", "settle", {"timeout": "60s"})
-    client.admin("POST", begin)
-
     added: list[str] = []
 
     def begin_again() -> None:
@@ -104,6 +100,9 @@ def _explored(client: Client, mocks: list[dict[str, Any]], *, keeps: bool) -> It
         added[:] = [client.admin("POST", "mocks", mock)["id"] for mock in mocks]
 
     try:
+        client.admin("POST", "clock", {"freeze": True})
+        client.admin("POST", "settle", {"timeout": "60s"})
+        client.admin("POST", begin)
         yield begin_again
     finally:
         client.admin("DELETE", "schedule")
@@ -113,7 +112,8 @@ def _explored(client: Client, mocks: list[dict[str, Any]], *, keeps: bool) -> It
             for mock in added:
                 client.admin("DELETE", f"mocks/{mock}")
             client.admin("POST", "clock", {"freeze": frozen})
-        client.admin("DELETE", begin)
+        with suppress(CallRefused):  # it is not there when the user has stopped the command before
+            client.admin("DELETE", begin)
         client.admin("DELETE", before)
 
 

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from emulator import __version__
 from emulator.cli.background import clock_told
 from emulator.cli.client import Client, connect, connected, until
-from emulator.cli.endpoint import Endpoint, Running, is_alive, running
+from emulator.cli.endpoint import Endpoint, Running, is_alive, read, running
 from emulator.cli.output import (
     CallRefused,
     CommandFailed,
@@ -207,7 +207,15 @@ def config(arguments: Namespace, settings: Settings) -> int:
     shown = [
         (name, _shown(name, value), _("default") if source == "default" else source) for name, value, source in rows
     ]
-    return show_rows(arguments, ("setting", "value", "source"), shown, settings_by_name)
+    code = show_rows(arguments, ("setting", "value", "source"), shown, settings_by_name)
+    there = read(settings.config.state)
+    if there is not None and there.pid is not None and is_alive(there.pid):
+        text = _(
+            "the emulator of this folder runs at {address}; these are the settings of its next start",
+            address=there.http,
+        )
+        complain(text)
+    return code
 
 
 def shown_settings(settings: Settings) -> list[tuple[str, Any, str]]:
@@ -265,7 +273,7 @@ def env(arguments: Namespace, settings: Settings) -> int:
             raise
         health = {}
         complain(_("no emulator is running; the next start will use this address and these keys"))
-    account = str(health.get("account") or keys.account_id)
+    account = client.account_of(health)
     region = str(health.get("region") or keys.region or DEFAULT_REGION)
     pairs = variables(client.endpoint.http, keys, account, region)
     if keys.admin_token:  # the keys of a state folder: commands that need its admin token work from anywhere

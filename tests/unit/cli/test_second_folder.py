@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import socket
 import sys
 from contextlib import suppress
@@ -62,6 +63,18 @@ def test_clients_in_a_folder_below_say_that_the_emulator_above_runs(program, wor
     assert refused.returncode == 3
     assert f"The emulator of {above}, a folder above, runs: go there, or use it with --state {state}." in refused.stderr
     assert "--port auto" not in refused.stderr
+
+
+def test_a_state_folder_that_was_deleted_is_named_with_the_process(program):
+    """Nothing else can end the emulator: its keys are gone."""
+    _, address = program.start()
+    port, pid = address.rpartition(":")[2], json.loads(program.run("status", "--json").stdout)["pid"]
+    shutil.rmtree(program.folder / ".localyun")
+
+    refused = program.run("stop", LOCALYUN_PORT=port)
+
+    assert f"its state folder {program.folder / '.localyun'} was deleted" in refused.stderr
+    assert f"kill {pid}" in refused.stderr
 
 
 def test_stop_leaves_the_emulator_of_another_folder_alone(folders):

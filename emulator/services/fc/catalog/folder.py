@@ -205,8 +205,7 @@ class FolderReader:
         self._watches.end()
         for path in differing(self._parts, parts):
             if (before := self._parts.get(path)) is not None:
-                now = parts.get(path)
-                left = {function.folder for function in now.functions} if now is not None else frozenset()
+                left = {function.folder for function in parts[path].functions} if path in parts else frozenset()
                 for function in before.functions:
                     if function.folder not in left:
                         self._known.pop(function.folder, None)
@@ -217,7 +216,7 @@ class FolderReader:
         parts: dict[str, Part] = {}
         for entry in folders(self.root, self._follows):
             if entry.name == "versions":
-                self._warnings.append(f"{entry.path} is left out: the name is for the published versions of a function")
+                self._warnings.append(f"{entry.path} is left out: folders of this name hold versions")
             else:
                 parts[entry.path] = self._part(entry.name, entry.path)
         self._left_out = self._warnings

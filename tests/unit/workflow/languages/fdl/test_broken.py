@@ -44,7 +44,7 @@ DOCUMENTS = [
     ("# nothing\n", 1, 1, "", "empty"),
     ("just text", 1, 1, "", "must be a map"),
     ("- a\n- b", 1, 1, "", "must be a map"),
-    ("a: [1", 1, 6, "", "not YAML"),
+    ("a: [1", 1, 4, "", "not YAML"),
     ("version: v1\ntype: flow\nsteps:\n\t- type: pass", 4, 1, "", "tab"),
     ("version: v1\n  type: flow", 2, 7, "", "not YAML"),
     ("a: \x07", 1, 4, "", "not YAML"),
