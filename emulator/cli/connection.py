@@ -288,6 +288,10 @@ class Connection:
         if owner is None:
             text = _("the emulator at {address} (account {account}) does not belong to {state}.")
             other = _(", or name that emulator's state folder with --state DIR.")
+        elif owner.state == str(self._state):
+            text = _("the files in {state} were deleted while the emulator at {address} (process {pid}) was running.")
+            advice = _("Stop it: {command}", command=f"localyun stop --state {shlex.quote(owner.state)}")
+            return OtherEmulator(text.format(**fields, pid=owner.pid), advice, owner.state)
         else:
             fields |= {"owner": owner.state, "pid": owner.pid}
             text = _("the emulator at {address} belongs to {owner} (account {account}, process {pid}), not to {state}.")

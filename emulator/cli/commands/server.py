@@ -6,13 +6,15 @@ keys and resources of its own. ``console`` opens the emulator's pages in a brows
 
 import os
 import shlex
+import signal
 import sys
 from argparse import Namespace
+from collections.abc import Callable
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
-from emulator import __version__
+from emulator import __version__, keyfile
 from emulator.cli.background import clock_told
 from emulator.cli.client import Client, connect, connected, until
 from emulator.cli.endpoint import Endpoint, Running, is_alive, running
@@ -50,10 +52,14 @@ _LISTED = ("http", "https", "pid", "account", "state", "version", "installation"
 
 
 def stop(arguments: Namespace, settings: Settings) -> int:
-    """End the emulator and wait until it has ended.
+    """End the emulator and wait until it has ended, also when its state folder was deleted meanwhile.
 
     Raises: CommandFailed when another folder's emulator answers, which goes on running; NoEmulator.
     """
+    if (orphan := _without_files(settings)) is not None:
+        os.kill(orphan.pid, signal.SIGTERM)
+        _wait_for_end(orphan.http, lambda: not is_alive(orphan.pid))
+        return tell(arguments, _("stopped {address}", address=orphan.http), {"stopped": orphan.http})
     try:
         client = connected(settings)
     except OtherEmulator as other:
@@ -65,6 +71,14 @@ def stop(arguments: Namespace, settings: Settings) -> int:
         raise NoEmulator(none.what, _nothing_stopped()) from none
     end(client)
     return tell(arguments, _("stopped {address}", address=client.endpoint.http), {"stopped": client.endpoint.http})
+
+
+def _without_files(settings: Settings) -> Running | None:
+    """Return the running emulator of the state folder if its file of keys, which lets it be called, is gone."""
+    state = settings.config.state
+    if (state / keyfile.FILE_NAME).exists():
+        return None
+    return next((each for each in running() if each.state == str(state.absolute()) and _answers(each)), None)
 
 
 def _stopping(state: str) -> str:
@@ -89,8 +103,12 @@ def end(client: Client) -> None:
     Raises: NoEmulator, CallRefused; CommandFailed when it goes on running.
     """
     client.admin("POST", "stop")
-    if not until(lambda: _has_ended(client), STOP_TIMEOUT_S):
-        fields = {"address": client.endpoint.http, "seconds": round(STOP_TIMEOUT_S)}
+    _wait_for_end(client.endpoint.http, lambda: _has_ended(client))
+
+
+def _wait_for_end(address: str, has_ended: Callable[[], bool]) -> None:
+    if not until(has_ended, STOP_TIMEOUT_S):
+        fields = {"address": address, "seconds": round(STOP_TIMEOUT_S)}
         raise CommandFailed(_("the emulator at {address} is still running after {seconds} s", **fields))
 
 
@@ -252,17 +270,17 @@ def _shown(name: str, value: Any) -> str:
 def env(arguments: Namespace, settings: Settings) -> int:
     """Print the variables that point SDKs, samples and this command at the emulator."""
     client = connect(settings)
-    keys = client.keys
+    keys, account = client.keys, ""
     try:
         health = client.health()
-        client.use_working_keys()
+        account = client.use_working_keys()
         keys = client.keys
     except NoEmulator:
         if not settings.config.state.is_dir():
             raise
         health = {}
         complain(_("no emulator is running; the next start will use this address and these keys"))
-    account = str(health.get("account") or keys.account_id)
+    account = account or str(health.get("account") or keys.account_id)
     region = str(health.get("region") or keys.region or DEFAULT_REGION)
     pairs = variables(client.endpoint.http, keys, account, region)
     if keys.admin_token:  # the keys of a state folder: commands that need its admin token work from anywhere

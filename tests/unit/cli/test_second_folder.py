@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import socket
 import sys
 from contextlib import suppress
@@ -60,6 +61,22 @@ def test_stop_leaves_the_emulator_of_another_folder_alone(folders):
     assert f"belongs to {state}" in refused.stderr
     assert f"Nothing was stopped; localyun stop --state {state} ends it." in refused.stderr
     assert program.run("status").returncode == 0
+
+
+def test_stop_ends_the_emulator_of_a_deleted_folder(folders):
+    """Its keys are gone, so that it cannot be called any more; other commands say so and name the way out."""
+    program, port, _ = folders
+    state = program.folder / ".localyun"
+    shutil.rmtree(state)
+
+    told = program.run("status", LOCALYUN_PORT=port)
+    stopped = program.run("stop")
+
+    assert told.returncode == 3
+    assert f"the files in {state} were deleted while the emulator" in told.stderr
+    assert f"Stop it: localyun stop --state {state}" in told.stderr
+    assert stopped.stdout == f"stopped http://127.0.0.1:{port}\n"
+    assert program.run("list", "--json").stdout == "[]\n"
 
 
 def test_stop_without_an_emulator_says_what_runs_elsewhere(program):
