@@ -159,10 +159,12 @@ def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path, *, 
 
     An empty environment variable counts as not set. Relative paths start from *folder*.
 
-    Raises: ConfigError.
+    Raises: ConfigError, also for a value of the file that a flag or variable hides.
     """
     raw, resources, marks = ({}, Resources(), {}) if ignores_file else _read_file(folder)
     for option in OPTIONS:
+        if option.name in raw:
+            _value_of(option, raw[option.name])
         if environ.get(variable_of(option)):
             raw[option.name] = _Raw(environ[variable_of(option)], variable_of(option), folder)
         if flags.get(option.name) is not None:
@@ -241,7 +243,7 @@ def _read_file(folder: Path) -> tuple[dict[str, _Raw], Resources, Marks]:
     try:
         content, marks = read_document(text)
     except UnreadableYaml as error:
-        problem = Phrase("not valid YAML: {reason}", reason=Phrase(error.problem))
+        problem = Phrase("not valid YAML: {reason}", reason=phrase(error.problem))
         if isinstance(error, RepeatedKey):
             problem = Phrase("{name} is given twice", name=error.field)
         raise ConfigError(placed((error.line, error.column), problem)) from error

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from emulator.config import DEFAULT_REGION, Config
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import AccountId, Region, Tenant
+from emulator.kernel.phrases import Phrase, phrase
 from emulator.kernel.system import write_private
 
 if TYPE_CHECKING:
@@ -26,8 +27,12 @@ class KeyFileDamaged(Exception):
     def __init__(self, path: Path, problem: str) -> None:
         self.path = path
         super().__init__(
-            f"{path} cannot be used: {problem}. Repair it, or delete it to get new keys; with a new account id the "
-            "resources made so far are no longer seen."
+            Phrase(
+                "{path} cannot be used: {problem}. Repair it, or delete it to get new keys; with a new account id the "
+                "resources made so far are no longer seen.",
+                path=path,
+                problem=phrase(problem),
+            )
         )
 
 
@@ -134,7 +139,7 @@ def _parse(path: Path, text: str) -> InstallationKeys:
     for name in ("accessKeyId", "accessKeySecret", "accountId", "region", "adminToken"):
         value = content.get(name)
         if not isinstance(value, str) or not value:
-            raise KeyFileDamaged(path, f"{name} is missing")
+            raise KeyFileDamaged(path, Phrase("{name} is missing", name=name))
     if content["accessKeyId"].upper().startswith("LTAI"):
         raise KeyFileDamaged(path, "accessKeyId looks like a real cloud access key (they start with LTAI)")
     if not (content["accountId"].isascii() and content["accountId"].isdigit() and len(content["accountId"]) <= 32):

@@ -10,6 +10,7 @@ import os
 import re
 import struct
 from pathlib import Path
+from typing import get_args
 from unittest.mock import patch
 
 from jinja2 import Environment
@@ -30,6 +31,7 @@ from emulator.deploy.planner import Action
 from emulator.drawing.words import WORDS
 from emulator.kernel.instrumentation import EVENTS
 from emulator.lab.exploration import SENTENCES
+from emulator.lab.traces import NodeKind
 from emulator.samples import TUTORIALS
 from emulator.services.workflow.languages.fdl.reader import STEP
 from emulator.services.workflow.languages.statemachine.reader import STATE
@@ -81,13 +83,13 @@ PHRASES = (
 )  # fmt: skip
 """Where mistakes in definitions and cases of flows are found, which commands and pages say in the user's language."""
 
-OF_SETTINGS = ("config.py", "wire/schema/settings.py", "kernel/spelling.py", "deploy", "usage/prices.py",
-               "lab/exploration.py", "cli/commands/deploy.py")  # fmt: skip
+OF_SETTINGS = ("config.py", "keyfile.py", "wire/schema/settings.py", "kernel/spelling.py", "deploy", "usage/prices.py",
+               "lab/exploration.py", "cli/commands/deploy.py", "cli/comparison/recordings.py")  # fmt: skip
 """Where mistakes in settings and in files to deploy are found, which only commands say."""
 
 OF_MISTAKES = ("Phrase", "failure", "refuse", "ValueError", "ExpressionError", "DefinitionError", "CaseError",
-               "UnreadableYaml", "RepeatedKey", "_error", "ConfigError", "refused", "placed",
-               "problem", "note", "Problem", "Misuse", "Noted", "left_out")  # fmt: skip
+               "UnreadableYaml", "RepeatedKey", "KeyFileDamaged", "NoRecording", "_error", "ConfigError", "refused",
+               "placed", "problem", "note", "Problem", "Misuse", "Noted", "left_out")  # fmt: skip
 """What takes the text of a mistake."""
 
 OF_FIELDS = {each.help[0] for shape in (*resources().values(), OPTIONS) for each in shape}
@@ -110,7 +112,20 @@ def texts():
     for each in TUTORIALS:
         found.update(dict.fromkeys((each.title, each.duration)))
     found.update(
-        dict.fromkeys(("the configured port", *STATUS, *WORDS, *EVENTS, *OUTCOMES, *ENDS, *PARTS, *VALUES, *ARGPARSE))
+        dict.fromkeys(
+            (
+                "the configured port",
+                *STATUS,
+                *get_args(NodeKind),
+                *WORDS,
+                *EVENTS,
+                *OUTCOMES,
+                *ENDS,
+                *PARTS,
+                *VALUES,
+                *ARGPARSE,
+            )
+        )
     )
     found.update(dict.fromkeys((*SENTENCES.values(), *KINDS, *WORDS_OF_COVERAGE, *phrases(PHRASES + OF_SETTINGS))))
     found.update(dict.fromkeys((*(each.value for each in Action), *(words_of(each).counted for each in Action))))

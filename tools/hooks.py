@@ -28,10 +28,11 @@ PAGES = {
     "CHANGELOG.md": "changelog.md",
 }
 CHINESE = "zh-CN/"
+ABOUT = "在本机运行阿里云函数计算、轻量消息队列（原 MNS）和云工作流 CloudFlow。"
+"""What a page in Chinese says of the site to those who share it; mkdocs.yml has the same in English."""
 _LINK = re.compile(r"(\]\()(?!https?:|mailto:|#)([^)#\s]+)")
 _BLOCK = re.compile(r"(^```.*?^```$|^    .*?$)", re.DOTALL | re.MULTILINE)
 _FILE_NAME = re.compile(r"\[[\w/.-]+\.md\]\(([^)#\s]+\.md)(#[^)]*)?\)")
-_MERMAID = re.compile(r"^```mermaid\n.*?^```$", re.DOTALL | re.MULTILINE)
 _CHINESE_MARK = "\u3001\u3002\u300a\u300b\u2018\u2019\u201c\u201d\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f"
 _BEGIN = r"\n[ \t]{0,3}(?![ \t\n|#>]|```|[-*+] |\d+\. |:::|!!!|\Z)"
 _SPLIT = re.compile(
@@ -101,8 +102,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         return found[1] + (posixpath.relpath(place(path), here or ".") if path.exists() else found[2])
 
     titled = _FILE_NAME.sub(lambda found: f"[{title(target(source, found[1]))}]({found[1]}{found[2] or ''})", markdown)
-    _written[page.file.src_uri] = _LINK.sub(moved, linked(source, titled))
-    shown = _LINK.sub(moved, linked(source, _MERMAID.sub(folded, titled)))
+    _written[page.file.src_uri] = shown = _LINK.sub(moved, linked(source, titled))
     return joined(shown) if page.file.src_uri.startswith(CHINESE) else shown
 
 
@@ -117,16 +117,13 @@ def title(page: Path) -> str:
     return page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
 
 
-def folded(block: re.Match[str]) -> str:
-    """Return a flow as Mermaid text, folded: the picture above it shows the same."""
-    return f'<details markdown="1"><summary>Mermaid</summary>\n\n{block[0]}\n\n</details>'
-
-
 def on_page_context(context: Any, page: Any, config: Any, nav: Any) -> Any:
     """Have what is around a page in its language; the choice of languages leads to the same page in the other."""
     name = page.file.src_uri
     own = name.removeprefix(CHINESE)
     config.theme["language"] = "zh" if name.startswith(CHINESE) else "en"
+    if name.startswith(CHINESE):
+        page.meta.setdefault("description", ABOUT)
     there = {each.src_uri: each.url for each in context["pages"]}
     for choice, wanted in zip(config.extra["alternate"], (own, CHINESE + own), strict=True):
         choice["link"] = there.get(wanted) or there[wanted[: len(wanted) - len(own)] + "index.md"]

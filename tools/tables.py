@@ -46,6 +46,7 @@ def limits() -> str:
     from emulator.services.fc import limits as fc
     from emulator.services.mns import limits as mns
     from emulator.services.workflow import limits as fnf
+    from emulator.services.workflow.languages.statemachine.nodes import DATA_BYTES
 
     rows = (
         ("timeout of a function", f"{fc.TIMEOUT_S.low} to {fc.TIMEOUT_S.high:,} s"),
@@ -61,7 +62,7 @@ def limits() -> str:
         ("visibility timeout", f"{mns.VISIBILITY_TIMEOUT_S.low} to {mns.VISIBILITY_TIMEOUT_S.high:,} s"),
         ("long poll", f"up to {mns.POLLING_WAIT_S.high} s"),
         ("subscriptions of a topic", f"{mns.SUBSCRIPTIONS}"),
-        ("input and output of a step", f"{fnf.STEP_DATA_BYTES // 1024} KiB"),
+        ("input and output of a step", f"{fnf.STEP_DATA_BYTES // 1024} KiB; of a state {DATA_BYTES // 1024} KiB"),
     )
     return table(("what", "limit"), rows)
 
@@ -173,7 +174,7 @@ def _kinds(tagged: Tagged, *, chinese: bool) -> Iterable[tuple[str, Shape]]:
     fields = [each for shape in tagged.shapes.values() for each in shape if each.help[0]]
     count = Counter(each.name for each in fields)
     usual = {each.name: each for each in fields if count[each.name] > len(tagged.shapes) // 2}
-    yield ("most kinds", "多数类型")[chinese], Shape("", usual.values())
+    yield ("most kinds", "通用字段")[chinese], Shape("", usual.values())
     for name, shape in tagged.shapes.items():
         own = [each for each in shape if each.help[0] and each.name not in usual and not each.name.endswith(".$")]
         if own:

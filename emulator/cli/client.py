@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from emulator import keyfile
 from emulator.cli import endpoint
 from emulator.cli.connection import Connection, Reply
-from emulator.cli.output import CallRefused, CommandFailed, _, complain, note, reason_of, wants_json
+from emulator.cli.output import CallRefused, CommandFailed, _, complain, note, reason_of, spoken, wants_json
 from emulator.config import Config, Settings
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.frozen import replace
@@ -57,19 +57,18 @@ class Client(Connection):
 
         Raises: CallRefused; CommandFailed for keys that the emulator does not have.
         """
-        if self._given_over is None:
-            return self.keys.account_id
-        return str(self.rpc(STS_VERSION, "GetCallerIdentity", {})["AccountId"])
+        self._learn_account()
+        return self.keys.account_id
 
-    def use_working_keys(self) -> str:
-        """Go back to the emulator's own keys when it does not accept those that the configuration gives.
+    def _learn_account(self) -> None:
+        if self._given_over is not None:
+            caller = self.rpc(STS_VERSION, "GetCallerIdentity", {})
+            self._found_keys = replace(self.keys, account_id=str(caller["AccountId"]))
 
-        Returns the account of keys that it does accept, empty for the emulator's own.
-        """
-        if self._given_over is None:
-            return ""
+    def use_working_keys(self) -> None:
+        """Learn the account of the keys that the configuration gives; refused ones give way to the emulator's own."""
         try:
-            return self.account
+            self._learn_account()
         except CallRefused:
             raise
         except CommandFailed:
@@ -81,7 +80,11 @@ class Client(Connection):
                     key=refused,
                 )
             )
-            return ""
+
+    def account_of(self, health: Mapping[str, Any]) -> str:
+        """Return the account of the working keys: that of the emulator with this *health*, or of given keys."""
+        own = self._given_over is None
+        return str((health.get("account") if own else None) or self.keys.account_id)
 
     def admin_address(self, page: str, member: str) -> str | None:
         """Return an address that a page of the admin API has; None when this emulator does not tell it."""
@@ -246,7 +249,7 @@ def connect(settings: Settings, environ: Mapping[str, str] = os.environ) -> Clie
     try:
         keys = keyfile.load(config)
     except keyfile.KeyFileDamaged as error:
-        raise CommandFailed(str(error)) from error
+        raise CommandFailed(spoken(str(error))) from error
     except OSError as error:
         text = _("the keys in {state} cannot be read: {reason}", state=config.state, reason=reason_of(error))
         raise CommandFailed(text) from error

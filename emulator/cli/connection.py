@@ -5,6 +5,7 @@ whole of ``email`` and takes a fifth of the time of a short command.
 """
 
 import json
+import os
 import select
 import shlex
 import socket
@@ -288,10 +289,13 @@ class Connection:
         if owner is None:
             text = _("the emulator at {address} (account {account}) does not belong to {state}.")
             other = _(", or name that emulator's state folder with --state DIR.")
-        elif owner.state == str(self._state):
-            text = _("the files in {state} were deleted while the emulator at {address} (process {pid}) was running.")
-            advice = _("Stop it: {command}", command=f"localyun stop --state {shlex.quote(owner.state)}")
-            return OtherEmulator(text.format(**fields, pid=owner.pid), advice, owner.state)
+        elif owner.state == os.path.abspath(str(self._state)):  # noqa: PTH100 - any object
+            text = _(
+                "the emulator at {address} (process {pid}) runs, but its state folder {state} was deleted; "
+                "{command} ends it."
+            )
+            command = f"localyun stop --state {shlex.quote(owner.state)}"
+            return OtherEmulator(text.format(**fields, pid=owner.pid, command=command), "")
         else:
             fields |= {"owner": owner.state, "pid": owner.pid}
             text = _("the emulator at {address} belongs to {owner} (account {account}, process {pid}), not to {state}.")

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from emulator import __version__, keyfile
 from emulator.cli import trials
-from emulator.cli.output import _, enumerated
+from emulator.cli.output import _, enumerated, spoken
 from emulator.config import Config
 from emulator.kernel import system
 from emulator.kernel.clock import Millis
@@ -146,7 +146,7 @@ def _content(config: Config) -> Findings:
     try:
         keyfile.load(config)
     except (keyfile.KeyFileDamaged, OSError) as error:
-        yield wrong("state", str(error), _("repair the file, or delete it to get new keys"))
+        yield wrong("state", spoken(str(error)), _("repair the file, or delete it to get new keys"))
     path = config.state / "state.db"
     try:
         if path.is_file() and path.stat().st_size <= CHECKED_BYTES:

@@ -35,6 +35,9 @@ _COMMON: dict[str, dict[str, Any]] = {
 }
 """The options that may stand before the command, as argparse takes them."""
 
+_DESPITE_THE_FILE = ("server:stop", "server:status", "server:show_list")
+"""Commands that only report what is wrong with ``localyun.yaml``: an emulator that runs can be found and stopped."""
+
 INTERRUPTED = 130
 """What shells report for a program that ended on Ctrl-C."""
 
@@ -56,10 +59,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             try:
                 settings = load_here(flags)
             except ConfigError as error:
-                if parsed.run != "server:stop":
+                if parsed.run not in _DESPITE_THE_FILE:
                     raise
+                settings = load_here(flags, ignores_file=True)
                 complain(spoken(str(error)))
-                settings = load_here(flags, ignores_file=True)  # an emulator can be stopped beside a broken file
             command = _command(parsed.run)
         try:
             return command(parsed, settings)

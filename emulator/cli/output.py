@@ -48,7 +48,7 @@ class OtherEmulator(CommandFailed):
     exit_code = NO_EMULATOR
 
     def __init__(self, what: str, advice: str, owner: str = "") -> None:
-        super().__init__(sentences(what, advice))
+        super().__init__(sentences(what, advice) if advice else what)
         self.what = what
         self.owner = owner
 
@@ -85,6 +85,18 @@ def _(text: str, /, **fields: object) -> str:
     """Return *text* in the user's language, with *fields* in the places of its ``{names}``."""
     shown = catalogue().gettext(text)
     return shown.format(**fields) if fields else shown
+
+
+def words_of(status: str) -> str:
+    """Return a status as words: ``TimedOut`` is ``timed out``."""
+    return "".join(f" {each.lower()}" if each.isupper() else each for each in status).strip()
+
+
+def translated_status(status: str) -> str:
+    """Return a status in the user's language; in English it is the service's word."""
+    words = words_of(status)
+    shown = _(words)
+    return status if shown == words else shown
 
 
 def requests_counted(number: int) -> str:

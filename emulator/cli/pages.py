@@ -11,17 +11,24 @@ from pathlib import Path
 from typing import Final
 
 import emulator
-from emulator.cli.output import CommandFailed, WrongUsage, _, enumerated
+from emulator.cli.output import CommandFailed, WrongUsage, _
+from emulator.cli.parser import nearest
 from emulator.kernel.frozen import frozen
 
 CHINESE: Final = "zh-CN"
 _HEADING = re.compile(r"^(#{1,6}) +(.*)$")
 _WORD = re.compile(r"[a-z0-9_]+|[\u3400-\u9fff]+")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+_WRAP = re.compile(r"(^```.*?^```)|(?<=(\S))\n(?=([^\s|#>]))(?!```|[-*] |\d+\. )", re.DOTALL | re.MULTILINE)
+"""The end of a line inside a paragraph, or a fenced block."""
+
 _HEADING_WEIGHT = 6
 _EXAMPLE_WEIGHT = 0.2
 _SHORT_WORD = 3
 """A longer word is the same with an s at its end."""
+
+_LATIN = "\u2fff"
+"""The last character before those of Chinese."""
 
 _LONG_SECTION = 400
 """In a section of more words than this a word counts for less."""
@@ -60,12 +67,16 @@ def read(name: str, *, chinese: bool = False) -> str:
 
     Raises: WrongUsage when there is no page of this name.
     """
-    wanted = name.removesuffix(".md").removeprefix(f"{CHINESE}/")
+    wanted = name.removesuffix(".md").removesuffix(".html").removeprefix(f"{CHINESE}/")
     for language in (chinese, False):
-        if wanted in names(chinese=language):
-            return (folder(chinese=language) / f"{wanted}.md").read_text(encoding="utf-8")
-    known = enumerated(names(chinese=chinese))
-    raise WrongUsage(_("there is no page {name!r}; there are: {names}", name=name, names=known))
+        known = names(chinese=language)
+        for each in (wanted, f"{wanted.removesuffix('index')}README"):  # the site calls the page of a folder its index
+            if each in known:
+                return (folder(chinese=language) / f"{each}.md").read_text(encoding="utf-8")
+    near = nearest(wanted, names(chinese=chinese))
+    raise WrongUsage(
+        _("there is no page {name!r}{suggestion}; localyun docs lists all pages", name=name, suggestion=near)
+    )
 
 
 def title(markdown: str) -> str:
@@ -108,15 +119,20 @@ def sections_of(name: str, markdown: str) -> Iterator[Section]:
 
 
 def excerpt(section: Section, query: str, size: int) -> str:
-    """Return the line of *section* with the most words of *query*, without links, cut to *size* characters."""
+    """Return the paragraph or line of *section* with the most words of *query*, without links, cut to *size*."""
     wanted = set(_words(query))
-    lines = [plain(line) for line in section.text.splitlines() if line.strip(" |-`")]
+    lines = [plain(line) for line in _WRAP.sub(_unwrapped, section.text).splitlines() if line.strip(" |-`")]
     best = max(lines, key=lambda line: len(wanted & set(_words(line))), default="")
     if len(best) <= size:
         return best
     found = min((place for word in wanted if (place := best.lower().find(word)) >= 0), default=0)
     begin = max(0, min(found - size // 3, len(best) - size))
     return f"{'... ' if begin else ''}{best[begin : begin + size].strip()}{' ...' if begin + size < len(best) else ''}"
+
+
+def _unwrapped(end: re.Match[str]) -> str:
+    """Return what is in the place of the end of a line: nothing between Chinese characters; fenced blocks stay."""
+    return end[1] or ("" if min(end[2], end[3]) > _LATIN else " ")
 
 
 def plain(line: str) -> str:

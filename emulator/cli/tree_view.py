@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, assert_never
 
-from emulator.cli.output import _, padded, short
+from emulator.cli.output import _, padded, short, words_of
 from emulator.drawing.execution_tree import FAILED_ATTEMPT, Attempt, Execution, StepSequence, Visit, duration
 from emulator.drawing.text_width import cells, cut, fold, terminal_width
 from emulator.kernel.clock import Millis
@@ -123,7 +123,7 @@ def tone_of(visit: Visit) -> Tone:
 
 def render(execution: Execution, title: str, style: Style) -> Iterator[str]:
     """Yield the lines that show *execution*; *title* says which one it is."""
-    how = _(spoken(execution.status))
+    how = _(words_of(execution.status))
     if execution.ended is not None:
         how = _("{ended} after {time}", ended=how, time=duration(execution.ended - execution.started))
     if style.has_room(f"{title}  {how}"):
@@ -255,11 +255,6 @@ def value_text(value: Any) -> str:
     if isinstance(value, str):
         return " ".join(value.split())
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-
-
-def spoken(status: str) -> str:
-    """Return a status as words: ``TimedOut`` is ``timed out``."""
-    return "".join(f" {each.lower()}" if each.isupper() else each for each in status).strip()
 
 
 def offset(millis: int) -> str:

@@ -44,7 +44,7 @@ FLOW = Shape(
     "Flow",
     (
         needed("Definition", AS_WRITTEN)._replace(
-            help=("the steps: a text, a map or the name of a file", "流程定义：文本、映射或文件名")
+            help=("the steps: a text, a map or the name of a file", "流程定义：字符串、对象或文件名")
         ),
         *(each._replace(required=False) for each in model.FLOW.without("Environment")),
     ),

@@ -61,5 +61,5 @@ DEPLOYMENT = NameRule(allowed="A-Za-z0-9._-", longest=64, first="A-Za-z0-9_-", p
 STACK = NameRule(allowed="a-z0-9-", longest=48, first="a-z0-9", prefix="root-")
 """A part of other names: the rest of those has to fit too."""
 
-PROJECT = NameRule(allowed="A-Za-z0-9-", longest=64, prefix="exported-")
+PROJECT = NameRule(allowed="A-Za-z0-9-", longest=64, prefix="project-")
 SUBSCRIPTION = NameRule(allowed="A-Za-z0-9-", longest=255)

@@ -156,7 +156,7 @@ def read_nodes(
         for event in parse(_as_yaml(text), Loader=_loader()):
             composer.take(event)
     except YAMLError as error:
-        raise _unreadable(error, text) from error
+        raise _unreadable(error, text, composer.open_bracket()) from error
     except UnicodeEncodeError as error:
         raise UnreadableYaml("the text holds half a surrogate pair") from error
     return composer.root
@@ -264,6 +264,15 @@ class _Composer:
     def _error(self, problem: str, event: Any) -> UnreadableYaml:
         mark = event.start_mark
         return UnreadableYaml(problem, mark.line + 1, mark.column + 1, self._field())
+
+    def open_bracket(self) -> UnreadableYaml | None:
+        """Return the refusal of the innermost bracket that is open; None when there is none."""
+        opened = self._open[-1][0] if self._open else None
+        if opened is None or not opened.flow_style:
+            return None
+        mark, is_list = opened.start_mark, type(opened).__name__ == "SequenceStartEvent"
+        problem = Phrase("the bracket {sign} is not closed", sign="[" if is_list else "{")
+        return UnreadableYaml(problem, mark.line + 1, mark.column + 1, is_syntax=True)
 
     def _target(self, event: Any) -> Node:
         if any(opened.anchor == event.anchor for opened, _ in self._open):
@@ -392,8 +401,11 @@ _UNFINISHED = {
 """What the parser finds only behind the name or text that lacks its end, which stands at the context's mark."""
 
 
-def _unreadable(error: Any, text: str) -> UnreadableYaml:
-    """Turn the parser's complaint into ours; characters that YAML forbids come without a mark."""
+def _unreadable(error: Any, text: str, bracket: UnreadableYaml | None) -> UnreadableYaml:
+    """Turn the parser's complaint into ours; at the end of the text it is about the *bracket* that is open.
+
+    Characters that YAML forbids come without a mark.
+    """
     mark = getattr(error, "problem_mark", None)
     if mark is None:
         position = getattr(error, "position", 0)
@@ -403,6 +415,8 @@ def _unreadable(error: Any, text: str) -> UnreadableYaml:
     lines = text.split("\n")
     if (begun := getattr(error, "context_mark", None)) and error.problem in _UNFINISHED:
         return UnreadableYaml(_UNFINISHED[error.problem], begun.line + 1, begun.column + 1, is_syntax=True)
+    if bracket is not None and not "".join(lines[mark.line :]).strip():
+        return bracket
     if mark.line >= len(lines):  # the parser adds an end of line that the text does not have
         return UnreadableYaml(str(error.problem), len(lines), len(lines[-1]) + 1, is_syntax=True)
     is_tab = lines[mark.line][mark.column : mark.column + 1] == "\t"

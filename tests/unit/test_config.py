@@ -82,6 +82,7 @@ def test_every_variable_is_read(tmp_path, variable, value, field, expected):
         ("\nport: 70000", "localyun.yaml:2: port must be a whole number from 0 to 65535, not 70000"),
         ("port: true", "localyun.yaml:1: port must be a whole number"),
         ("prot: 1", "localyun.yaml:1: there is no setting 'prot'; did you mean port?"),
+        ("queue: {}", "localyun.yaml:1: there is no setting 'queue'; did you mean queues?"),
         ("https-port: 1", "localyun.yaml:1: there is no setting 'https-port'; did you mean https_port?"),
         ("port: 1\nport: 2", "localyun.yaml:2: port is given twice"),
         ("- port", "localyun.yaml:1: the file must have settings"),
@@ -124,6 +125,12 @@ def test_broken_file_is_refused_with_its_line(tmp_path, text, message):
         load({}, {}, write(tmp_path, text))
 
     assert str(caught.value).startswith(message)
+
+
+def test_a_mistake_in_the_file_is_found_behind_a_flag(tmp_path):
+    """The next command, which has not the flag, would refuse the file."""
+    with pytest.raises(ConfigError, match=r"^localyun\.yaml:1: port must be"):
+        load({"port": "auto"}, {}, write(tmp_path, "port: many"))
 
 
 def test_secret_is_not_repeated_in_an_error(tmp_path):

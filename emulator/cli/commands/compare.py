@@ -20,6 +20,7 @@ from emulator.cli.output import (
     say,
     say_json,
     say_table,
+    spoken,
     unreadable,
     wants_json,
 )
@@ -65,7 +66,7 @@ def _read(file: str) -> list[Exchange]:
     except (OSError, UnicodeDecodeError) as error:
         raise WrongUsage(unreadable(file, error)) from error
     except NoRecording as error:
-        raise WrongUsage(_("{file} is not a recording: {error}", file=file, error=error)) from error
+        raise WrongUsage(_("{file} is not a recording: {error}", file=file, error=spoken(str(error)))) from error
 
 
 def _redact(exchanges: Iterable[Exchange], file: Path) -> int:

@@ -102,8 +102,9 @@ def _started(settings: Settings) -> Iterator[tuple[Client, Path]]:
 def _environment(client: Client, state: Path, arguments: Namespace) -> Mapping[str, str]:
     """Return the command's environment, and tell the user what of their own is not in it."""
     health = client.health()
-    account = client.use_working_keys() or str(health.get("account", ""))
-    keys, region = client.keys, str(health.get("region", ""))
+    client.use_working_keys()
+    keys = client.keys
+    account, region = client.account_of(health), str(health.get("region", ""))
     environ, real = without_real_keys(os.environ)
     for name in real:
         complain(_("{name} looks like a real cloud access key and is not passed on to the command", name=name))

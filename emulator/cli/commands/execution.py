@@ -5,7 +5,7 @@ from argparse import Namespace
 from typing import Any
 
 from emulator.cli.client import Client
-from emulator.cli.output import CallRefused, CommandFailed, WrongUsage, _, spoken
+from emulator.cli.output import CallRefused, CommandFailed, WrongUsage, _, spoken, translated_status
 
 EXPRESS_TIMEOUT_S = 330.0
 """An express execution may take five minutes, and its end is the answer."""
@@ -63,4 +63,5 @@ def latest(client: Client, flow: str) -> str:
 
 def ended_with(status: str, what: str) -> str:
     """Return a line on the end of an execution: its status, and its output or what went wrong."""
-    return _("{status}: {what}", status=status, what=what) if what else status
+    shown = translated_status(status)
+    return _("{status}: {what}", status=shown, what=what) if what else shown

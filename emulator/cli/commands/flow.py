@@ -1,5 +1,6 @@
 """``flow``: flows, their executions and what happens in them."""
 
+import shlex
 from argparse import Namespace
 from typing import Any
 
@@ -17,6 +18,7 @@ from emulator.cli.output import (
     short,
     show_rows,
     tell,
+    translated_status,
     wants_json,
 )
 from emulator.config import Settings
@@ -75,7 +77,7 @@ def show_list(arguments: Namespace, settings: Settings) -> int:
 
         flows = list(listed(client, arguments))
         headings = ("execution", "status", "started")
-        rows = [(each["Name"], each["Status"], each["StartedTime"]) for each in flows]
+        rows = [(each["Name"], translated_status(each["Status"]), each["StartedTime"]) for each in flows]
     code = show_rows(arguments, headings, rows, flows)
     if arguments.flow is None:
         say_what_is_elsewhere(arguments, client, "flows")
@@ -144,7 +146,8 @@ def stop(arguments: Namespace, settings: Settings) -> int:
         return stop_all(arguments, settings)
     name_execution(arguments)
     if not arguments.execution:
-        raise WrongUsage(_("name the execution as FLOW/EXECUTION"))
+        command = f"localyun flow list {shlex.quote(arguments.flow)}"
+        raise WrongUsage(_("name the execution: FLOW/EXECUTION; {command} lists them", command=command))
     _leave_out(_("one execution"), {"--status": arguments.status, "--since": arguments.since})
     why = {"Error": arguments.error, "Cause": arguments.cause}
     stopped = connect(settings).workflow(

@@ -24,6 +24,8 @@ from emulator.cli.output import (
     say,
     say_json,
     short,
+    spoken,
+    translated_status,
     unreadable,
     wants_json,
 )
@@ -51,7 +53,8 @@ def start_many(
         try:
             json.loads(line)
         except ValueError as error:
-            raise WrongUsage(f"{arguments.inputs}:{number}: {error}") from error
+            place = f"{arguments.inputs}:{number}"
+            raise WrongUsage(_("{what} is not JSON: {error}", what=place, error=spoken(str(error)))) from error
 
     def run(line: str) -> Outcome:
         client = connect(settings)
@@ -158,7 +161,10 @@ def _summary(arguments: Namespace, came: list[tuple[str, Outcome]]) -> int:
     else:
         for name, (status, text) in came:
             if status not in {"Succeeded", "Stopped"}:
-                say(f"{name}: {status} {short(text, 200)}")
-        ends = (_("{field}: {message}", field=status, message=number) for status, number in sorted(counts.items()))
+                say(f"{name}: {translated_status(status)} {short(text, 200)}")
+        ends = (
+            _("{field}: {message}", field=translated_status(status), message=number)
+            for status, number in sorted(counts.items())
+        )
         say(enumerated(ends) or _("nothing to do"))
     return DONE if not counts.keys() - {"Succeeded", "Stopped"} else FAILED

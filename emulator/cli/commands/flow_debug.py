@@ -1,6 +1,7 @@
 """``flow step``, ``flow debug`` and ``flow fork``: flows under the glass."""
 
 import json
+import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
@@ -88,7 +89,8 @@ def fork(arguments: Namespace, settings: Settings) -> int:
     name_execution(arguments)
     flow, execution = arguments.flow, arguments.execution
     if not execution:
-        raise WrongUsage(_("name the execution as FLOW/EXECUTION"))
+        command = f"localyun flow list {shlex.quote(arguments.flow)}"
+        raise WrongUsage(_("name the execution: FLOW/EXECUTION; {command} lists them", command=command))
     if (arguments.before is None) == (arguments.event is None):
         raise WrongUsage(_("the fork needs either --before or --event"))
     client = connect(settings)

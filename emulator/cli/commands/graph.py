@@ -15,8 +15,8 @@ from typing import Any
 from emulator.cli.client import Client, connect
 from emulator.cli.commands.execution import latest, name_execution
 from emulator.cli.commands.flow_history import read_history
-from emulator.cli.output import CommandFailed, _, complain, reason_of, say, tell
-from emulator.cli.tree_view import Event, spoken
+from emulator.cli.output import CommandFailed, _, complain, reason_of, say, tell, words_of
+from emulator.cli.tree_view import Event
 from emulator.config import Settings
 from emulator.drawing.execution_tree import Execution
 from emulator.kernel.phrases import said
@@ -82,7 +82,7 @@ def picture_of_execution(described: Mapping[str, Any], history: Iterable[Event],
     execution = Execution()
     for event in history:
         execution.add(event)
-    title = f"{described['FlowName']} / {described['Name']}  {_(spoken(execution.status))}"
+    title = f"{described['FlowName']} / {described['Name']}  {_(words_of(execution.status))}"
     return picture(str(described["FlowDefinition"]), title, execution, form)
 
 

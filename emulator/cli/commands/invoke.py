@@ -24,6 +24,7 @@ from emulator.cli.output import (
     short,
     show_rows,
     spoken,
+    translated_status,
     unreadable,
     wants_json,
 )
@@ -88,8 +89,9 @@ def _show_end(arguments: Namespace, request_id: str, end: Mapping[str, Any]) -> 
         told = {name: end[name] for name in ("status", "attempts", "error", "destination")}
         say_json({"requestId": request_id, "result": _content(body), **told})
         return DONE if succeeded else FAILED
+    status = translated_status(end["status"])
     if end["destination"] is None:
-        note(_("no destination is configured for a call that ends as {status}", status=end["status"]))
+        note(_("no destination is configured for a call that ends as {status}", status=status))
     else:
         words = (
             _("destination {resource}: delivered")
@@ -99,7 +101,7 @@ def _show_end(arguments: Namespace, request_id: str, end: Mapping[str, Any]) -> 
         note(words.format(resource=end["destination"]["resource"]))
     count = end["attempts"]
     attempts = _("1 attempt") if count == 1 else _("{count} attempts", count=count)
-    note(_("{status} after {attempts}", status=end["status"], attempts=attempts))
+    note(_("{status} after {attempts}", status=status, attempts=attempts))
     error = "" if succeeded else str(end["error"] or end["status"])
     return show_called(Called(request_id, error, body, ""), with_log=False, raw=arguments.raw)
 

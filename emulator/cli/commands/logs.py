@@ -21,6 +21,7 @@ from emulator.cli.output import (
     say,
     say_json,
     say_json_line,
+    translated_status,
     wants_json,
 )
 from emulator.config import Settings
@@ -102,9 +103,9 @@ def trace(arguments: Namespace, settings: Settings) -> int:
 
 
 def _print(node: dict[str, Any], lead: str, indent: str, began: int) -> None:
-    parts = [f"+{duration(node['at_ms'] - began)}", node["kind"], node["name"]]
+    parts = [f"+{duration(node['at_ms'] - began)}", _(node["kind"]), node["name"]]
     if node.get("status"):
-        parts.append(node["status"])
+        parts.append(translated_status(node["status"]))
     if node.get("duration_ms") is not None:
         parts.append(f"({duration(node['duration_ms'])})")
     parts.append(node["id"])

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from emulator import __version__, keyfile
 from emulator.cli.background import clock_told
 from emulator.cli.client import Client, connect, connected, until
-from emulator.cli.endpoint import Endpoint, Running, is_alive, running
+from emulator.cli.endpoint import Endpoint, Running, is_alive, read, running
 from emulator.cli.output import (
     CallRefused,
     CommandFailed,
@@ -59,7 +59,7 @@ def stop(arguments: Namespace, settings: Settings) -> int:
     if (orphan := _without_files(settings)) is not None:
         os.kill(orphan.pid, signal.SIGTERM)
         _wait_for_end(orphan.http, lambda: not is_alive(orphan.pid))
-        return tell(arguments, _("stopped {address}", address=orphan.http), {"stopped": orphan.http})
+        return _say_stopped(arguments, settings, orphan.http)
     try:
         client = connected(settings)
     except OtherEmulator as other:
@@ -70,7 +70,14 @@ def stop(arguments: Namespace, settings: Settings) -> int:
     except NoEmulator as none:
         raise NoEmulator(none.what, _nothing_stopped()) from none
     end(client)
-    return tell(arguments, _("stopped {address}", address=client.endpoint.http), {"stopped": client.endpoint.http})
+    return _say_stopped(arguments, settings, client.endpoint.http)
+
+
+def _say_stopped(arguments: Namespace, settings: Settings, address: str) -> int:
+    said = _("stopped {address}", address=address)
+    if (origin := settings.origins["state"]) != "default":  # perhaps not the one of this folder
+        said = _("{stopped} of {state} ({origin})", stopped=said, state=settings.config.state, origin=origin)
+    return tell(arguments, said, {"stopped": address})
 
 
 def _without_files(settings: Settings) -> Running | None:
@@ -222,7 +229,15 @@ def config(arguments: Namespace, settings: Settings) -> int:
     shown = [
         (name, _shown(name, value), _("default") if source == "default" else source) for name, value, source in rows
     ]
-    return show_rows(arguments, ("setting", "value", "source"), shown, settings_by_name)
+    code = show_rows(arguments, ("setting", "value", "source"), shown, settings_by_name)
+    there = read(settings.config.state)
+    if there is not None and there.pid is not None and is_alive(there.pid):
+        text = _(
+            "the emulator of this folder runs at {address}; these are the settings of its next start",
+            address=there.http,
+        )
+        complain(text)
+    return code
 
 
 def shown_settings(settings: Settings) -> list[tuple[str, Any, str]]:
@@ -270,17 +285,17 @@ def _shown(name: str, value: Any) -> str:
 def env(arguments: Namespace, settings: Settings) -> int:
     """Print the variables that point SDKs, samples and this command at the emulator."""
     client = connect(settings)
-    keys, account = client.keys, ""
+    keys = client.keys
     try:
         health = client.health()
-        account = client.use_working_keys()
+        client.use_working_keys()
         keys = client.keys
     except NoEmulator:
         if not settings.config.state.is_dir():
             raise
         health = {}
         complain(_("no emulator is running; the next start will use this address and these keys"))
-    account = account or str(health.get("account") or keys.account_id)
+    account = client.account_of(health)
     region = str(health.get("region") or keys.region or DEFAULT_REGION)
     pairs = variables(client.endpoint.http, keys, account, region)
     if keys.admin_token:  # the keys of a state folder: commands that need its admin token work from anywhere

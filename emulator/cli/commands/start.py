@@ -18,7 +18,7 @@ from emulator.app import Emulator
 from emulator.cli import background, endpoint
 from emulator.cli.background import lines, os_reason, state_unusable
 from emulator.cli.main import collection_put_off
-from emulator.cli.output import _, complain, reason_of, say, say_json_line, sentences, wants_json
+from emulator.cli.output import _, complain, reason_of, say, say_json_line, sentences, spoken, wants_json
 from emulator.cli.server_log import ServerLog, stream_for
 from emulator.config import AUTO_PORT, Config, Settings
 from emulator.gateway.server import PortInUse
@@ -169,7 +169,7 @@ def explain(error: BaseException, settings: Settings) -> str | None:
             text = _("{file}: {error}. Update localyun, or use another folder with --state DIR.")
             return text.format(file=state / "state.db", error=error)
         case KeyFileDamaged():
-            return str(error)
+            return spoken(str(error))
         case sqlite3.Error():
             text = _("{file} cannot be used: {error}. Check that the disk is not full and that the folder is writable.")
             return text.format(file=state / "state.db", error=error)

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from emulator import __version__
 from emulator.kernel.frozen import frozen
+from emulator.kernel.phrases import Phrase
 
 UNKNOWN: Final = -1
 """A size that is not known. Source: HTTP Archive 1.2."""
@@ -69,7 +70,7 @@ def read(text: str) -> list[Exchange]:
     except ValueError as error:
         raise NoRecording(str(error)) from error
     except KeyError as error:
-        raise NoRecording(f"{error} is missing") from error
+        raise NoRecording(Phrase("{name} is missing", name=error.args[0])) from error
     except (TypeError, LookupError, AttributeError) as error:
         raise NoRecording("it is JSON, but not of the form of a HAR file") from error
     return [each for each in found if each.status]

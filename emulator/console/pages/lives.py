@@ -224,7 +224,8 @@ class _Present:
             yield Reason(what="gone", kind="queue", name=queue)
 
     def _waiting(self, row: Row, queue: str) -> Reason:
-        what = {"active": "visible", "inactive": "in flight", "delayed": "delayed"}[row["State"]]
+        visible = "visible again" if row["DequeueCount"] else "visible"
+        what = {"active": visible, "inactive": "in flight", "delayed": "delayed"}[row["State"]]
         if row["Held"]:
             what = "held"
         until = None if row["Held"] else row.get("NextVisibleTime")

@@ -66,7 +66,7 @@ ROLE = Shape(
         Field(
             "MaxSessionDuration", "max_session_s", duration(limits.MAX_SESSION_S), default=limits.MAX_SESSION_S.default,
             names={"change": ("NewMaxSessionDuration",)}, source="CreateRole",
-            help=("maximum validity of its credentials", "临时凭证的最长有效期"),
+            help=("maximum validity of its credentials", "临时访问凭证的最长有效期"),
         ),
     ),
     Role,

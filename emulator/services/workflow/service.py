@@ -176,7 +176,7 @@ class Workflow:
         """Executions that stop."""
         from emulator.services.workflow.executions.debugger import Debugger
 
-        return Debugger(self.executions, self.flows, self._engine)
+        return Debugger(self.executions, self.flows, self._programs, self._engine)
 
     @cached_property
     def forks(self) -> "Forks":

@@ -40,8 +40,8 @@ class Words(Notation[str]):
     def text(self, kind: Text) -> str:
         """A text."""
         if kind.longest is None:
-            return self._said("text", "文本")
-        return self._said(f"text of up to {kind.longest} characters", f"最长 {kind.longest} 个字符的文本")
+            return self._said("text", "字符串")
+        return self._said(f"text of up to {kind.longest} characters", f"字符串，最长 {kind.longest} 个字符")
 
     def whole(self, kind: Whole) -> str:
         """A number with its range and unit."""
@@ -79,15 +79,15 @@ class Words(Notation[str]):
 
     def map_of(self, kind: MapOf) -> str:
         """A map."""
-        return self._said("map", "映射")
+        return self._said("map", "对象")
 
     def json(self, kind: Json) -> str:
         """Anything, or a map."""
-        return self._said("map", "映射") if kind.only == "object" else self._said("text or map", "文本或映射")
+        return self._said("map", "对象") if kind.only == "object" else self._said("text or map", "字符串或对象")
 
     def json_text(self, kind: JsonText) -> str:
         """JSON as a text."""
-        return self._said("JSON, as text or written out", "JSON，文本或直接写出")
+        return self._said("JSON, as text or written out", "JSON，字符串或直接写出")
 
     def also(self, kind: Also) -> str:
         """The usual form, or the other one."""

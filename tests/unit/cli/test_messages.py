@@ -75,11 +75,15 @@ def test_command_speaks_english_otherwise(program, env):
 @pytest.mark.parametrize(
     ("text", "refused"),
     [
-        ("auth: strict\n", "localyun.yaml:1: auth 应为\uff1averify 或 lenient\uff0c而不是 'strict'\uff08第 1 列\uff09"),
+        (
+            "auth: strict\n",
+            "localyun.yaml:1: auth 的值 'strict' 无效\uff0c应为\uff1averify 或 lenient\uff08第 1 列\uff09",
+        ),
         ("prt: 1\n", "localyun.yaml:1: 没有名为 'prt' 的设置项\uff1b是否想写 port\uff1f\uff08第 1 列\uff09"),
+        ("port: [\n", "localyun.yaml:1: 不是有效的 YAML\uff1a括号 [ 没有闭合\uff08第 7 列\uff09"),
         ("port: 1\nport: 2\n", "localyun.yaml:2: port 给出了两次\uff08第 1 列\uff09"),
     ],
-    ids=["value", "name", "repeated"],
+    ids=["value", "name", "bracket", "repeated"],
 )
 def test_settings_are_refused_in_chinese(program, text, refused):
     """By every command, with the place in the file."""

@@ -50,7 +50,7 @@ def test_decoding_undoes_what_an_sdk_did():
     assert shown_body(read_body("hello 中", as_base64=True), from_base64=True) == "hello 中"
 
 
-@pytest.mark.parametrize("body", ["not base64!", "//79"], ids=["no base64", "no text inside"])
+@pytest.mark.parametrize("body", ["not base64!", "你好", "//79"], ids=["no base64", "no ASCII", "no text inside"])
 def test_body_that_is_no_encoded_text_is_shown_as_it_is(body):
     """A raw body among encoded ones is not hidden."""
     assert shown_body(body, from_base64=True) == body

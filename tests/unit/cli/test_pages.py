@@ -36,6 +36,17 @@ def test_an_excerpt_is_the_line_with_the_words():
     assert len(pages.excerpt(section, "received often", 20)) <= 28
 
 
+def test_an_excerpt_is_of_the_whole_sentence():
+    """Where the source of a page ends its lines is of no interest; Chinese has no blanks there."""
+    section = pages.Section(
+        page="p", heading="p", text="- one\n- 死信队列存放\n  消息\n\n消息在那里\n等待处理。\n\n```\na\nb\n```"
+    )
+
+    assert pages.excerpt(section, "等待", 80) == "消息在那里等待处理。"
+    assert pages.excerpt(section, "one", 80) == "- one"
+    assert pages.excerpt(section, "b", 80) == "b"
+
+
 @pytest.mark.parametrize(
     ("query", "page"),
     [
@@ -78,5 +89,12 @@ def test_a_page_that_is_english_only_is_read_in_english():
 @pytest.mark.parametrize("name", ["nothing", "../pyproject.toml", "/etc/passwd", "../README"])
 def test_only_pages_are_read(name):
     """A path that leads out of the documentation is no page."""
-    with pytest.raises(WrongUsage, match="quickstart"):
+    with pytest.raises(WrongUsage, match="localyun docs lists"):
         pages.read(name)
+
+
+def test_a_page_is_read_by_its_place_on_the_site():
+    """There the page of a folder is its index; for a wrong name the nearest is suggested."""
+    assert pages.read("sdks/index.html") == pages.read("sdks/README")
+    with pytest.raises(WrongUsage, match="did you mean words"):
+        pages.read("wordz")

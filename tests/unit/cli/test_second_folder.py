@@ -73,8 +73,7 @@ def test_stop_ends_the_emulator_of_a_deleted_folder(folders):
     stopped = program.run("stop")
 
     assert told.returncode == 3
-    assert f"the files in {state} were deleted while the emulator" in told.stderr
-    assert f"Stop it: localyun stop --state {state}" in told.stderr
+    assert f"its state folder {state} was deleted; localyun stop --state {state} ends it." in told.stderr
     assert stopped.stdout == f"stopped http://127.0.0.1:{port}\n"
     assert program.run("list", "--json").stdout == "[]\n"
 

@@ -9,6 +9,23 @@ from emulator.kernel.paging import Page
 
 
 @pytest.mark.parametrize(
+    ("status", "failed", "what"),
+    [("succeeded", False, "arrived"), ("failed", True, "function raised"), ("", False, "under way")],
+)
+def test_a_call_of_an_earlier_run_has_ended_as_the_log_says(monkeypatch, status, failed, what):
+    """Recorded calls are gone after a restart; the log of effects is kept."""
+    view = SimpleNamespace(
+        call=lambda act, *values: act(*values), bench=SimpleNamespace(calls=[]), clock=lambda: {"next": []}
+    )
+    monkeypatch.setattr(lives, "view", lambda: view)
+    call = {"kind": "call", "id": "1", "name": "pack", "status": status, "failed": failed, "children": []}
+
+    reasons = list(lives._Present()._called({"kind": "message", "id": "m", "children": [call]}))
+
+    assert [each.what for each in reasons] == [what]
+
+
+@pytest.mark.parametrize(
     ("off", "shown", "read"),
     [(lambda number: True, 30, 100), (lambda number: number % 10 == 0, 30, 300), (lambda number: False, 0, 1_000)],
     ids=["all", "some", "none"],
@@ -37,3 +54,14 @@ def test_schedules_are_read_until_enough_are_switched_off(monkeypatch, off, show
 
     assert len(rows) == shown
     assert sum(asked) == read
+
+
+@pytest.mark.parametrize(("received", "what"), [(0, "visible"), (2, "visible again")])
+def test_a_message_that_was_received_and_came_back_says_so(monkeypatch, received, what):
+    """Its consumer has not deleted it in time."""
+    view = SimpleNamespace(call=lambda act, *values: [], bench=SimpleNamespace(calls=[]), clock=lambda: {"next": []})
+    monkeypatch.setattr(lives, "view", lambda: view)
+
+    reason = lives._Present()._waiting({"State": "active", "Held": False, "DequeueCount": received}, "q")
+
+    assert reason.what == what

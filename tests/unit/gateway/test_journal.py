@@ -73,7 +73,7 @@ def effects(journal):
 
 
 def test_effects_of_a_state_that_was_undone_are_left_out(journal):
-    """A checkpoint that is restored twice, then an earlier one; what the first said of later ones comes back with it."""
+    """A checkpoint that is restored twice, then an earlier one, then the first again."""
 
     def log(*numbers):
         for number in numbers:

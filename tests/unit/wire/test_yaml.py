@@ -54,7 +54,9 @@ def test_merging_over_and_over_stays_small():
         ("[" * (DEEPEST + 1) + "]" * (DEEPEST + 1), "levels deep"),
         ("[" * 100_000, "levels deep"),
         ("- " * 20_000, "levels deep"),
-        ("a: [", "did not find expected"),
+        ("a: [", r"the bracket \[ is not closed"),
+        ("a: {b: [1]\n\n", r"the bracket \{ is not closed"),
+        ("a: [1\nb: 2\n", "did not find expected"),
         ("a:\n\t- b", "a tab cannot indent; use spaces"),
         ("a: !!int ''", "the tag"),
         ("a: !!bool perhaps", "the tag"),
@@ -78,9 +80,9 @@ def test_what_cannot_be_used_is_refused(text, problem):
 def test_the_error_tells_the_place():
     """Lines and columns count from 1."""
     with pytest.raises(UnreadableYaml) as caught:
-        read_document("a: 1\nb: [\n\n")
+        read_document("a: 1\nb: x: y\n")
 
-    assert (caught.value.line, caught.value.column) == (4, 1)
+    assert (caught.value.line, caught.value.column) == (2, 5)
 
 
 @given(st.text(max_size=60) | st.binary(max_size=60))

@@ -73,7 +73,7 @@ _SHARED = (
         "role",
         "role",
         Text(limits.ROLE_LENGTH),
-        help=("role whose temporary credentials the function receives", "函数所用临时凭证对应的角色"),
+        help=("role whose temporary credentials the function receives", "函数所用临时访问凭证对应的角色"),
     ),
     Field(
         "internetAccess",
@@ -87,7 +87,7 @@ _SHARED = (
         LOG,
         help=(
             "log project and log store, passed in the function's context; logs stay in the emulator",
-            "日志的项目和库，写入函数的上下文；日志保留在模拟器中",
+            "日志项目（Project）和日志库（Logstore），写入函数的上下文；日志保留在模拟器中",
         ),
     ),
     Field(
@@ -206,7 +206,7 @@ _FUNCTION = (
         LIFECYCLE,
         help=(
             "hooks: before the first call, before a pause, before the end of an instance",
-            "实例的钩子：首次调用之前、冻结之前、停止之前",
+            "实例生命周期回调：首次调用之前、冻结之前、停止之前",
         ),
     ),
     Field(
@@ -292,6 +292,9 @@ terraform-provider-alicloud, whose tests ran against the service; its resource_a
 that a file does not give, fcv3_function.go does.
 """
 
+DEPLOYED = ("asyncInvokeConfig", "concurrencyConfig", "provisionConfig", "scalingConfig")
+"""What an `s.yaml` says beside the fields of a function."""
+
 FUNCTION_3 = Shape(
     "Function",
     (
@@ -334,7 +337,7 @@ FUNCTION_3 = Shape(
             "disableInjectCredentials",
             "inject_credentials",
             INJECTION,
-            help=("places where no temporary credentials are provided", "不提供临时凭证的位置"),
+            help=("places where no temporary credentials are provided", "在哪些位置不提供临时访问凭证"),
         ),
         Field(
             "idleTimeout",

@@ -43,9 +43,6 @@ from emulator.services.fc.model import FunctionConfig, Scope, ServiceConfig, Str
 from emulator.wire.schema.json_bodies import unknown_names
 from emulator.wire.schema.kinds import Shape
 
-_DEPLOYED = ("asyncInvokeConfig", "concurrencyConfig", "provisionConfig", "scalingConfig")
-"""Settings beside a function's configuration."""
-
 
 @frozen
 class FileAlias:
@@ -208,8 +205,7 @@ class FolderReader:
         self._watches.end()
         for path in differing(self._parts, parts):
             if (before := self._parts.get(path)) is not None:
-                now = parts.get(path)
-                left = {function.folder for function in now.functions} if now is not None else frozenset()
+                left = {function.folder for function in parts[path].functions} if path in parts else frozenset()
                 for function in before.functions:
                     if function.folder not in left:
                         self._known.pop(function.folder, None)
@@ -219,7 +215,9 @@ class FolderReader:
     def _read_all(self) -> dict[str, Part]:
         parts: dict[str, Part] = {}
         for entry in folders(self.root, self._follows):
-            if entry.name != "versions":
+            if entry.name == "versions":
+                self._warnings.append(f"{entry.path} is left out: folders of this name hold versions")
+            else:
                 parts[entry.path] = self._part(entry.name, entry.path)
         self._left_out = self._warnings
         return parts
@@ -372,9 +370,9 @@ class FolderReader:
 
     def _warn(self, problem: str, settings: YamlFile, known: Shape, more: set[str]) -> None:
         """Warn of a problem, and of unknown names: a typing mistake would otherwise go unnoticed."""
-        unknown = unknown_names(settings.content, [*(field.name for field in known), *more, *_DEPLOYED])
+        unknown = unknown_names(settings.content, [*(field.name for field in known), *more, *fields.DEPLOYED])
         deployed = "the field '{name}' is ignored here; localyun deploy reads it in an s.yaml"
-        unknown += [(deployed.format(name=name), name) for name in _DEPLOYED if name in settings.content]
+        unknown += [(deployed.format(name=name), name) for name in fields.DEPLOYED if name in settings.content]
         self._warnings += [problem] if problem else []
         self._warnings += [f"{settings.place(name)}: {each}" for each, name in unknown]
 

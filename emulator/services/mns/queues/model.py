@@ -138,7 +138,7 @@ RATE_LIMIT = Field(
 )  # fmt: skip
 ENCRYPTION = Field(
     "Encryption", "encryption", flat=True, only=("rpc", "reply"),
-    help=("encryption at rest; stored, without effect", "静态加密；保存，不起作用"),
+    help=("encryption at rest; stored, without effect", "服务端加密；保存，不起作用"),
     kind=Shape(
         "",
         (

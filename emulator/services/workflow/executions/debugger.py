@@ -14,11 +14,12 @@ from emulator.services.workflow.engine.decide import TooMuchData
 from emulator.services.workflow.engine.driver import Driver
 from emulator.services.workflow.engine.execution import Execution
 from emulator.services.workflow.engine.json_text import canonical
-from emulator.services.workflow.engine.language import Events, Park
+from emulator.services.workflow.engine.language import Events, Park, Program
 from emulator.services.workflow.engine.model import Phase, Strand, Task, all_steps
 from emulator.services.workflow.errors import WorkflowError, invalid
 from emulator.services.workflow.executions.executions import Executions
 from emulator.services.workflow.flows.flows import Flows
+from emulator.services.workflow.languages.programs import Programs
 from emulator.services.workflow.model import ExecutionRecord
 
 ACTIONS: Final = ("next", "continue", "change", "retry", "skip", "detach")
@@ -29,9 +30,10 @@ step out; let the execution go for good."""
 class Debugger:
     """Watches executions."""
 
-    def __init__(self, executions: Executions, flows: Flows, engine: Driver) -> None:
+    def __init__(self, executions: Executions, flows: Flows, programs: Programs, engine: Driver) -> None:
         self._executions = executions
         self._flows = flows
+        self._programs = programs
         self._engine = engine
 
     def start(
@@ -42,8 +44,9 @@ class Debugger:
         Raises: FlowNotExists, InvalidArgument, ExecutionAlreadyExists, ResourceThrottled.
         """
         wanted = read_breakpoints(breakpoints)
-        is_express = self._flows.get(tenant, flow_name).settings.is_express
-        start = self._executions.start_express if is_express else self._executions.start
+        flow = self._flows.get(tenant, flow_name)
+        _check_steps(self._programs.find_now(flow.definition_id), wanted)
+        start = self._executions.start_express if flow.settings.is_express else self._executions.start
         record = start(tenant, flow_name, name, text)
         self._watch(record, wanted, stepping=not wanted)
         return self.show(tenant, flow_name, record.name)
@@ -111,10 +114,7 @@ class Debugger:
 
     def _watch(self, record: ExecutionRecord, wanted: tuple[Breakpoint, ...], *, stepping: bool) -> None:
         def act(run: Execution) -> Events:
-            names = {step.name for step in all_steps(run.facts.program.steps)}
-            unknown = next((each.step for each in wanted if each.step and each.step not in names), None)
-            if unknown is not None:
-                raise invalid(f"the flow has no step {unknown!r}; there are {', '.join(sorted(names))}")
+            _check_steps(run.facts.program, wanted)
             if run.watch is None:
                 run.watch = Watch(wanted, stepping=stepping)
             else:
@@ -127,6 +127,14 @@ class Debugger:
     def _intervene(self, record: ExecutionRecord, act: Callable[[Execution], Events]) -> None:
         if not self._engine.intervene(record.id, act):
             raise WorkflowError("ExecutionAlreadyCompleted", execution=record.name, flow=record.flow_name)
+
+
+def _check_steps(program: Program, wanted: Iterable[Breakpoint]) -> None:
+    """Raises: InvalidArgument for a breakpoint at a step that the flow does not have."""
+    names = {step.name for step in all_steps(program.steps)}
+    unknown = next((each.step for each in wanted if each.step and each.step not in names), None)
+    if unknown is not None:
+        raise invalid(f"the flow has no step {unknown!r}; there are {', '.join(sorted(names))}")
 
 
 def read_breakpoints(documents: Iterable[Any]) -> tuple[Breakpoint, ...]:

@@ -7,6 +7,7 @@ import pytest
 
 from emulator import __version__
 from emulator.cli.commands.server import _assignment
+from emulator.cli.endpoint import write
 from emulator.cli.main import main
 from emulator.config import OPTIONS, Config, variable_of
 from emulator.kernel.ids import RandomIds
@@ -46,6 +47,29 @@ def test_config_tells_every_setting_and_its_source(folder, capsys, monkeypatch):
     assert shown["auth"] == {"value": "lenient", "source": "localyun.yaml:1"}
     assert shown["port"] == {"value": 0, "source": "LOCALYUN_PORT"}
     assert shown["state"] == {"value": str(folder / ".localyun"), "source": "default"}
+
+
+@pytest.mark.parametrize(("command", "code"), [("list", 0), ("status", 3), ("stop", 3), ("config", 2)])
+def test_an_emulator_is_found_and_stopped_despite_a_broken_file(folder, capsys, command, code):
+    """The file is complained about; only commands that need its settings refuse it."""
+    (folder / "localyun.yaml").write_text("x: [")
+
+    assert main([command]) == code
+
+    assert "localyun.yaml:1: not valid YAML" in capsys.readouterr().err
+
+
+def test_config_says_where_the_emulator_of_the_folder_runs(folder, capsys):
+    """Its settings are those of the next start."""
+    state = folder / ".localyun"
+    state.mkdir()
+    write(state, "http://127.0.0.1:8870", None)
+
+    assert main(["config"]) == 0
+
+    out, err = capsys.readouterr()
+    assert "cn-hangzhou" in out
+    assert "http://127.0.0.1:8870" in err
 
 
 def test_config_never_prints_the_secret(folder, capsys, monkeypatch):

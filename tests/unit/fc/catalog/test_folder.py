@@ -153,7 +153,7 @@ def test_version_without_a_file_has_the_settings_of_the_head(tmp_path: Path):
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("timeout: [", "function.yml:2:1"),
+        ("timeout: [", "function.yml:1:10: the bracket [ is not closed"),
         ("timeout: 0", "timeout 0 is out of range"),
         ("- a\n- b", "must hold fields"),
         ("runtime: cobol", "actual: 'cobol'"),
@@ -164,7 +164,7 @@ def test_version_without_a_file_has_the_settings_of_the_head(tmp_path: Path):
         ("aliases: {a: {versionId: 1, additionalVersionWeight: [2]}}", "aliases.a.additionalVersionWeight"),
         ("aliases: {a: {versionId: {}}}", "aliases.a.versionId"),
         ("? [a]\n: b", "function.yml"),
-        ("description: [", "function.yml:2:1"),
+        ("description: [", "function.yml:1:14"),
         ("description: \x00", "function.yml"),
         (
             "a: &a [x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in pairwise("abcdefghijklmnopqrs")),
@@ -193,6 +193,18 @@ def test_broken_service_file_is_a_problem_of_all_its_functions(tmp_path: Path):
 
     assert [bool(row.problem) for row in snapshot.functions if row.service] == [True, True]
     assert [bool(row.problem) for row in snapshot.functions if not row.service] == [False]
+
+
+def test_function_cannot_have_the_name_of_the_published_versions(tmp_path: Path):
+    """It is said to be left out."""
+    tree(tmp_path, versions__index_py="")
+
+    snapshot = FolderReader(tmp_path).read()
+
+    assert snapshot.functions == ()
+    assert list(snapshot.warnings) == [
+        f"{tmp_path / 'versions'} is left out: the name is for the published versions of a function"
+    ]
 
 
 def test_setting_that_is_only_deployed_is_reported(tmp_path: Path):
@@ -244,6 +256,16 @@ def test_version_folders_must_be_numbers(tmp_path: Path):
 
     assert [row.version for row in snapshot.functions] == [0]
     assert len(snapshot.warnings) == 2
+
+
+def test_no_function_is_called_versions(tmp_path: Path):
+    """The folder of that name is for versions, which is said instead of a function that never comes."""
+    tree(tmp_path, versions__index_py="", f__index_py="")
+
+    snapshot = FolderReader(tmp_path).read()
+
+    assert [row.name for row in snapshot.functions] == ["f"]
+    assert snapshot.warnings == (f"{tmp_path}/versions is left out: folders of this name hold versions",)
 
 
 def test_folder_that_is_not_there_holds_nothing(tmp_path: Path):

@@ -262,11 +262,13 @@ async def test_a_running_execution_is_watched_detached_and_stopped(workflow, def
     ],
 )
 async def test_breakpoints_that_are_none_are_refused(workflow, breakpoints, problem):
-    """The text says what there is."""
+    """The text says what there is; nothing is started that would run past what cannot be found."""
     async with workflow() as bench:
         await bench.flow(OLD)
         with pytest.raises(WorkflowError, match=problem):
             debug(bench, *breakpoints)
+
+        assert (await bench.call("ListExecutions", FlowName="f"))["Executions"] == []
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ _ALIASES: Final = {"requestComplete": "requestResponse"}
 
 _BODY: Final = Field("MessageBody", "MessageBody", ANYTHING, required=True,
                      help=("the message; values other than text are sent as JSON",
-                           "消息内容；非文本的值以 JSON 发送"))  # fmt: skip
+                           "消息内容；非字符串的值以 JSON 发送"))  # fmt: skip
 _INPUT: Final = Field("Input", "Input", ANYTHING, help=("the input of the execution", "执行的输入"))
 _EXECUTION: Final = Field("ExecutionName", "ExecutionName", NAME_TEXT,
                           help=("the name of the execution", "执行的名称"))  # fmt: skip
