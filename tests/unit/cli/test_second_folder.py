@@ -90,6 +90,21 @@ def test_stop_leaves_the_emulator_of_another_folder_alone(folders):
     assert program.run("status").returncode == 0
 
 
+def test_stop_ends_the_emulator_of_a_deleted_folder(folders):
+    """Its keys are gone, so that it cannot be called any more; other commands say so and name the way out."""
+    program, port, _ = folders
+    state = program.folder / ".localyun"
+    shutil.rmtree(state)
+
+    told = program.run("status", LOCALYUN_PORT=port)
+    stopped = program.run("stop")
+
+    assert told.returncode == 3
+    assert f"its state folder {state} was deleted; localyun stop --state {state} ends it." in told.stderr
+    assert stopped.stdout == f"stopped http://127.0.0.1:{port}\n"
+    assert program.run("list", "--json").stdout == "[]\n"
+
+
 def test_stop_without_an_emulator_says_what_runs_elsewhere(program):
     """Not how to start one: with one running, how to stop it; with none, that there is none."""
     elsewhere = program.folder / "other"
