@@ -73,7 +73,7 @@ class Config:
     container, under which clients may call beside loopback and the cloud's own. ``allow_push_to`` are hosts beyond
     loopback that topics may push to, as `PushPolicy` of the message service reads them; ``push_retry_scale`` is
     what the gaps between their retries are multiplied by. All that is drawn but secrets follows from ``seed``;
-    ``start_at`` is the emulator's time at the first start of a state, ``freeze`` lets it stand still.
+    ``start_at`` is the emulator's time unless the state's clock was moved, ``freeze`` lets it stand still.
     ``keep_executions`` is in days after the end, 0 for ever.
     ``runtimes`` maps the name of a function runtime (``python3.10``) to an executable. ``resources`` holds the keys
     of `RESOURCE_KEYS` as written, ``resource_marks`` the place of each part of them by its path: ``("queues",
@@ -430,8 +430,8 @@ OPTIONS = Shape(
         ),
         _option(
             "start_at", TIME,
-            "the emulator's time at the first start of a state folder (default: now)",
-            "状态目录首次启动时模拟器的时间（默认：当前时间）", "TIME",
+            "the emulator's time at a start, unless its clock has been moved before (default: now)",
+            "启动时模拟器的时间，时钟移动过时不起作用（默认：当前时间）", "TIME",
         ),
         _option(
             "freeze", FLAG,

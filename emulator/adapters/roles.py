@@ -108,7 +108,8 @@ class FlowRights:
             denied: MnsError | WorkflowError = message_denied(lacking)
         else:
             denied = WorkflowError("AccessDenied", action=lacking.action, resource=lacking.resource)
-        return Refusal(denied.http_status, denied.code, denied.message)
+        text = denied.message if role_arn else f"{denied.message} (the flow has no role)"
+        return Refusal(denied.http_status, denied.code, text)
 
 
 class FunctionRights:

@@ -90,7 +90,7 @@ def lines(config: Config, status: Mapping[str, Any]) -> list[str]:
             else _("functions cannot change their code or read the keys, unless the log says otherwise")
         )
     if config.ephemeral:
-        rows[_("ephemeral")] = _("everything except the keys is deleted when it stops")
+        rows[_("ephemeral")] = _("begins without resources and keeps none")
     problems = [(_("problem"), spoken(text)) for text in status.get("problems", [])]
     title = _("localyun {version} is serving (process {pid})", version=status["version"], pid=status["pid"])
     return [title, *(folded(f"  {padded(name, _LABEL)} ", str(text)) for name, text in (*rows.items(), *problems))]

@@ -225,7 +225,7 @@ class Connection:
     def keys(self) -> InstallationKeys:
         """This installation's keys.
 
-        Raises: CommandFailed when the state folder has none.
+        Raises: NoEmulator when the state folder has none.
         """
         if self._found_keys is None:
             self.compare()  # says whose emulator answers, if one does
@@ -233,7 +233,7 @@ class Connection:
                 "no emulator has been started for {state}; run localyun start -d first, or name another folder with "
                 "--state DIR"
             )
-            raise CommandFailed(text.format(state=self._state))
+            raise NoEmulator(text.format(state=self._state))
         return self._found_keys
 
     def health(self, timeout_s: float = 5.0) -> dict[str, Any]:
@@ -300,7 +300,7 @@ class Connection:
             text = _("the emulator at {address} belongs to {owner} (account {account}, process {pid}), not to {state}.")
             other = _(", or use that emulator with --state {owner}.", owner=shlex.quote(str(owner.state)))
         if self.endpoint.source == endpoint.VARIABLE:
-            advice = _("In this shell, {variable} selects it: open a new terminal, or unset {variable}.")
+            advice = _("In this shell, {variable} selects it: open a new terminal.")
             advice = advice.format(variable=endpoint.VARIABLE)
         else:
             advice = _("Start one for this folder with localyun start --port auto") + other

@@ -205,7 +205,7 @@ SENTENCES = (
     "the flow {flow} has no task {step}; there are {names}",
     "there is no deployment {name}",
     "The definition has no step {step}; there are {names}.",
-    "the limit of {limit} s is reached; the next event ({what} of {name}) comes after it; a longer limit "
+    "the limit of {limit} s is reached; the next event ({what}: {name}) comes after it; a longer limit "
     "(limit=, --limit), such as 3h, goes past it",
     "it was made by localyun {version}, which is newer",
     "its description cannot be read",

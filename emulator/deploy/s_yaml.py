@@ -77,6 +77,8 @@ def read_project(
     for each in _texts(root):
         if unfilled := placeholder_problem(each.value, is_free=not _FREE.isdisjoint(each.path)):
             each.problem(unfilled)
+    if not re.match(r"[013](\.|$)", str(root.value.get("edition") or "3")):
+        root.member("edition").note("there is no such edition; there are 1.0.0 and 3.0.0")
     root.findings.check()
     modules = _modules(root)
     if not modules:

@@ -68,6 +68,7 @@ def names_in_file(build: Build, resource: LocatedValue) -> set[str]:
 SERVICE_TYPE = "Aliyun::Serverless::Service"
 FUNCTION_TYPE = "Aliyun::Serverless::Function"
 FLOW_TYPE = "Aliyun::Serverless::Flow"
+TOPIC_TYPE = "Aliyun::Serverless::MNSTopic"
 
 REFUSED = frozenset(
     {
@@ -190,6 +191,14 @@ def _source(build: Build, kind: TriggerKind, own: Mapping[str, Any], place: Loca
             assert_never(kind)
 
 
+def topics_in_events(service_part: LocatedValue) -> set[str]:
+    """Return the names of the topics in the events of a service's functions; their triggers are made after them."""
+    functions = (entry for entry in service_part.unreported().entries() if entry.name not in _RESERVED)
+    events = (event for function in functions for event in function.member("Events").entries())
+    topics = (event.member("Properties").member("TopicName").value for event in events)
+    return {topic for topic in topics if isinstance(topic, str)}
+
+
 _FLOW = (
     member("name"),
     member("definition", JSON_TEXT),
@@ -277,5 +286,5 @@ SERVERLESS_TYPES: Mapping[str, Builder] = {
     SERVICE_TYPE: service,
     FLOW_TYPE: flow,
     "Aliyun::Serverless::CustomDomain": domain,
-    "Aliyun::Serverless::MNSTopic": topic,
+    TOPIC_TYPE: topic,
 }

@@ -8,7 +8,7 @@ Source: Resource Orchestration Service, structure of a template; Funcraft, speci
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from emulator.deploy.build import Build, Builder, in_order
@@ -18,7 +18,15 @@ from emulator.deploy.model import Blueprint, Target, unset
 from emulator.deploy.notation import number
 from emulator.deploy.places import LocatedValue
 from emulator.deploy.ros_types import ROS_TYPES
-from emulator.deploy.serverless_types import FLOW_TYPE, REFUSED, SERVERLESS_TYPES, SERVICE_TYPE, names_in_file
+from emulator.deploy.serverless_types import (
+    FLOW_TYPE,
+    REFUSED,
+    SERVERLESS_TYPES,
+    SERVICE_TYPE,
+    TOPIC_TYPE,
+    names_in_file,
+    topics_in_events,
+)
 from emulator.deploy.value_functions import NOTHING
 from emulator.kernel.phrases import Phrase
 from emulator.kernel.spelling import suggestion
@@ -149,7 +157,7 @@ class _Names(NamedTuple):
     ``inside`` is the service of a function by the name of both in one; ``owners`` by the function's own name too.
     """
 
-    resources: Collection[str]
+    resources: Mapping[str, LocatedValue]
     inside: Mapping[str, str]
     owners: Mapping[str, str]
 
@@ -168,6 +176,9 @@ def _needs(part: LocatedValue, names: _Names, build: Build) -> set[str]:
     mentioned = names_in(content)
     if part.value.get("Type") == FLOW_TYPE:
         mentioned |= names_in_file(build, part)
+    elif part.value.get("Type") == SERVICE_TYPE:
+        there = ((topic, names.resources.get(topic)) for topic in topics_in_events(part))
+        mentioned |= {topic for topic, made in there if made is not None and made.value.get("Type") == TOPIC_TYPE}
     mentioned |= {name.partition("/")[0] for name in mentioned}  # service/function
     inner = {names.owners[name] for name in named if name in names.owners}
     inner |= {names.inside[name] for name in mentioned if name in names.inside}

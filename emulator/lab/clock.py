@@ -334,7 +334,7 @@ class TimeControl:
                 return None, []
             raise SkipEnded("nothing is left to happen by itself, and the condition does not hold", self._stuck())
         if event.at > end:
-            later = f"{event.what} of {event.resource}" if event.resource else event.what
+            later = f"{event.what}: {event.resource}" if event.resource else event.what
             reason = (
                 f"the limit of {limit_ms / SECOND:g} s is reached; the next event ({later}) comes after it; "
                 "a longer limit (limit=, --limit), such as 3h, goes past it"

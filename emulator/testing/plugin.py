@@ -37,7 +37,7 @@ _KIT: "pytest.StashKey[Localyun]" = pytest.StashKey()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the ini options."""
-    parser.addini("localyun_functions", "folder of functions to serve (default: functions beside the tests' root)")
+    parser.addini("localyun_functions", "folder of functions to serve (default: functions of the root folder)")
     parser.addini("localyun_deploy", "files to deploy before the first test", type="paths", default=[])
     parser.addini("localyun_config", "a localyun.yaml with resources and options")
     parser.addini(

@@ -11,8 +11,8 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "conformance.md"
 CASES = ROOT / "docs" / "conformance.json"
 SERVICES = {
-    "fc": "Function Compute", "mns": "Message Service", "mns-open": "Message Service, management",
-    "oss": "Object storage", "fnf": "Serverless Workflow", "ram": "Resource Access Management",
+    "fc": "Function Compute", "mns": "Simple Message Queue", "mns-open": "Simple Message Queue, management",
+    "oss": "Object storage", "fnf": "CloudFlow", "ram": "Resource Access Management",
     "sts": "Security Token Service",
 }  # fmt: skip
 HEAD = """# Conformance

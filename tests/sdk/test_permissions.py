@@ -426,6 +426,15 @@ def test_flow_whose_role_lacks_a_right_fails_with_the_services_denial(
     assert events["ExecutionFailed"]["error"] == code
 
 
+def test_flow_without_a_role_fails_and_says_that_it_has_none(tenant):
+    """What is refused is a role that has no name."""
+    queue(tenant)
+
+    events = run(tenant, "acs:mns:::/queues/orders/messages", "")
+
+    assert events["ExecutionFailed"]["cause"].endswith(" (the flow has no role)")
+
+
 def test_flow_with_the_guides_fine_grained_policy_sends(tenant):
     """`mns:SendMessage` on the queue, and trust in the workflow service, are enough."""
     orders = queue(tenant)

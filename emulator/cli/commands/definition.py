@@ -1,5 +1,6 @@
 """``flow check`` and ``flow convert``: definitions checked and converted without a server."""
 
+import re
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -75,7 +76,11 @@ def _check(arguments: Namespace) -> int:
     from emulator.services.workflow.engine.model import all_steps
     from emulator.services.workflow.languages.references import standalone
 
-    definition = standalone(read_definition(arguments.file), parameters_of(arguments.parameter))
+    text = read_definition(arguments.file)
+    if re.search(r"^flow:", text, re.MULTILINE) and re.search(r"^cases:", text, re.MULTILINE):
+        command = f"localyun flow test {arguments.file}"
+        raise WrongUsage(_("{file} is a file of cases: {command}", file=arguments.file, command=command))
+    definition = standalone(text, parameters_of(arguments.parameter))
     notes = [
         _("line {line}: {tag} gets its value from localyun deploy", line=line, tag=tag)
         for each in definition.references

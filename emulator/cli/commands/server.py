@@ -17,6 +17,7 @@ from emulator.cli.background import clock_told
 from emulator.cli.client import Client, connect, connected, until
 from emulator.cli.endpoint import Endpoint, Running, is_alive, read, running
 from emulator.cli.output import (
+    CallRefused,
     CommandFailed,
     NoEmulator,
     OtherEmulator,
@@ -340,8 +341,13 @@ def open_address(address: str) -> None:
 def link(client: Client, page: str = "", *, check: bool = False) -> tuple[str, int]:
     """Return an address that opens a page of the console once, and for how many seconds.
 
-    Raises: NoEmulator; CallRefused by an emulator without a console, with *check* also when there is no such page.
+    Raises: NoEmulator; CommandFailed for an emulator without a console; CallRefused with *check* for no such page.
     """
     client.compare()
-    answer = client.admin("POST", "console-link", {"page": page, "check": check})
+    try:
+        answer = client.admin("POST", "console-link", {"page": page, "check": check})
+    except CallRefused as refusal:
+        if "console-link" not in refusal.said:
+            raise
+        raise CommandFailed(_("this emulator runs without the console; start it without --no-console")) from refusal
     return f"{client.endpoint.http}{answer['path']}", int(answer["seconds"])

@@ -109,7 +109,7 @@ class SettingValues(Notation[Reader]):
             parts = value.split(",") if isinstance(value, str) else value
             if isinstance(parts, list) and all(isinstance(part, str) for part in parts):
                 items = tuple(part.strip().strip("[]") for part in parts)
-                if len(items) >= kind.least and all(items):
+                if len(items) >= kind.least and all(map(_is_host, items)):
                     return items
             raise ValueError(expected)
 
@@ -174,7 +174,7 @@ def _executable(value: Any, folder: Path) -> Path:
         text = shutil.which(text) or text
     path = folder / _expanded(text)
     if not path.is_file():
-        raise ValueError(Phrase("a mapping to existing executables; there is no {path}", path=text))
+        raise ValueError(Phrase("a mapping to existing executables (there is no {path})", path=text))
     return path
 
 
@@ -187,3 +187,16 @@ def written(kind: Kind, value: Any) -> str:
     if isinstance(kind, Whole) and (words := [word for word, number in kind.words.items() if number == value]):
         return words[0]
     return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _is_host(text: str) -> bool:
+    """Whether *text* may be an address, a network, a name or a pattern of names."""
+    if "/" not in text:
+        return re.fullmatch(r"[\w.:%*-]+", text) is not None
+    from ipaddress import ip_network  # seldom needed
+
+    try:
+        ip_network(text, strict=False)
+    except ValueError:
+        return False
+    return True

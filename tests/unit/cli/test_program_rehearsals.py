@@ -114,7 +114,10 @@ def test_definition_and_missing_file_are_no_files_of_cases(program, cases):
     definition = program.run("flow", "test", "judge.yml")
     missing = program.run("flow", "test", "nosuch")
 
-    assert (definition.returncode, missing.returncode) == (2, 2)
+    checked = program.run("flow", "check", "judge.test.yaml")
+
+    assert (definition.returncode, missing.returncode, checked.returncode) == (2, 2, 2)
+    assert "judge.test.yaml is a file of cases: localyun flow test judge.test.yaml" in checked.stderr
     assert (
         "judge.yml: this is the definition of a flow; name a file of cases, such as judge.test.yaml"
         in definition.stderr
@@ -324,4 +327,4 @@ def test_mistakes_in_a_file_of_mocks_are_told_with_their_line(program):
     came = program.run("flow", "step", "calls.yml", "Ask", "--mocks", "mocks.json")
 
     assert came.returncode == 2
-    assert "mocks.json:2:3: the flow calls nothing that is 'Aks'; did you mean 'Ask'?" in came.stderr
+    assert "mocks.json:2:3: no task or function of the flow is named 'Aks'; did you mean 'Ask'?" in came.stderr

@@ -30,6 +30,6 @@ def test_settings_that_surprise_are_told():
     told = "\n".join(lines(Config(auth="lenient", ephemeral=True, functions=Path("src")), STATUS))
 
     assert "any access key is accepted except keys of the cloud" in told
-    assert "everything except the keys is deleted" in told
-    assert "(folder src)" in told
+    assert "begins without resources and keeps none" in told
+    assert "none yet; folder src" in told
     assert "any key" not in "\n".join(lines(Config(), STATUS))

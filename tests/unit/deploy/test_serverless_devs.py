@@ -169,6 +169,14 @@ def test_what_is_not_done_is_noted(blueprint):
     assert [note.line for note in notes] == [16, 18]
 
 
+@pytest.mark.parametrize(("edition", "noted"), [("3.0.0", False), ("'3'", False), ("9.9.9", True)])
+def test_unknown_edition_is_noted(blueprint, edition, noted):
+    """The file is read all the same, by its form."""
+    _, notes = blueprint(EDITION_3.replace("edition: 3.0.0", f"edition: {edition}"))
+
+    assert any("there is no such edition" in note.text for note in notes) is noted
+
+
 @pytest.mark.parametrize(
     ("member", "unset", "asked"),
     [

@@ -85,6 +85,23 @@ def test_service_becomes_its_functions_and_their_triggers(resources):
     assert found["mns.topic", "news"].properties["MaxMessageSize"] == 1024
 
 
+def test_a_topic_is_made_before_the_triggers_that_name_it(resources):
+    """A trigger is refused while its topic does not exist, and the topic may stand at the end of the file."""
+    found = list(resources(FUNCRAFT))
+
+    assert found.index(("mns.topic", "news")) < found.index(("fc.trigger", "shop/hello/news"))
+
+
+def test_a_topic_of_an_event_may_have_the_name_of_another_resource(resources):
+    """A topic that is there already has nothing to do with a flow of that name, which waits for the service."""
+    flow = "    Type: Aliyun::Serverless::Flow\n"
+    text = FUNCRAFT.replace("TopicName: news", "TopicName: flow").replace(flow, flow + "    DependsOn: shop\n")
+
+    found = resources(text)
+
+    assert found["fc.trigger", "shop/hello/news"].properties["sourceArn"].endswith("/topics/flow")
+
+
 def test_flow_comes_from_its_file_with_a_role_and_schedules(resources):
     """The account's id is filled in, policies make a role, events become schedules."""
     found = resources(FUNCRAFT)

@@ -197,7 +197,7 @@ async def test_a_skip_that_cannot_end_says_what_waits(database):
             await bench.control.skip(lambda: False, limit_ms=1_000, timeout_s=5)
         assert [each["for"] for each in ended.value.active] == ["the token of step Approve"]
         bench.work.events = [Upcoming(at=Millis(bench.clock.now() + 5_000), what="retry", resource="flow/run")]
-        with pytest.raises(SkipEnded, match="retry of flow/run"):
+        with pytest.raises(SkipEnded, match="retry: flow/run"):
             await bench.control.skip(lambda: False, limit_ms=1_000, timeout_s=5)
 
 

@@ -109,7 +109,9 @@ class MockReader(DocumentReader):
             name = _key(key.text)
             if name not in self._known:
                 hint = nearest(key.text, self._names)
-                self.refuse(key, Phrase("the flow calls nothing that is {name!r}; {hint}", name=key.text, hint=hint))
+                self.refuse(
+                    key, Phrase("no task or function of the flow is named {name!r}; {hint}", name=key.text, hint=hint)
+                )
             try:
                 scripts[name] = read_mock(plain_value(value))
             except ValueError as error:

@@ -102,7 +102,9 @@ def _of_task(task: Task, answer: Answer) -> Iterator[str]:
             yield Phrase("what is reported of the task {name} is a map", name=task.name)
     elif known is None:
         if action == "FC:InvokeFunction" and not task.answers_in_full and not _is_map(answer.value):
-            yield Phrase("the task {name} takes no other result of a function than a map", name=task.name)
+            yield Phrase(
+                "the mock must return a map: the task {name} accepts nothing else from a function", name=task.name
+            )
     else:
         yield from _of_reply(action, known, answer)
 

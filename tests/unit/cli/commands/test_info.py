@@ -101,7 +101,7 @@ def test_env_prints_the_keys_of_the_state_folder(folder, capsys):
 
 def test_env_without_a_state_folder_says_where_to_look(folder, capsys):
     """Nothing was started here: the message names the folder and the flag."""
-    assert main(["env"]) == 1
+    assert main(["env"]) == 3
     assert "no emulator has been started for" in capsys.readouterr().err
 
 

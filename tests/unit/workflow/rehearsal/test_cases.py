@@ -180,7 +180,11 @@ def test_a_mistake_in_a_file_is_told_by_line_with_the_names_that_fit(suite, case
         (MODEL, "store: {return: {Code: '200'}}", "Code of what HTTP:Request returns is a whole number"),
         (MODEL, "http:Request: {return: [1]}", "HTTP:Request returns a map with Code, Header, Body"),
         (MODEL, "store: {error: {errorType: MNS.QueueNotExist}}", "errors of HTTP:Request are called HTTP.NAME"),
-        (ORDER, "Reserve: {return: 7}", "the task Reserve takes no other result of a function than a map"),
+        (
+            ORDER,
+            "Reserve: {return: 7}",
+            "the mock must return a map: the task Reserve accepts nothing else from a function",
+        ),
         (ORDER, "Ask: [{return: {ok: true}}, {return: yes}]", "what is reported of the task Ask is a map"),
     ],
 )
