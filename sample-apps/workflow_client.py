@@ -55,7 +55,9 @@ class CoreClient:
     def __init__(self, key_id, secret, region, endpoint):
         from aliyunsdkcore.client import AcsClient
 
-        logging.getLogger("aliyunsdkcore").addHandler(logging.NullHandler())  # errors are raised, and need no line each
+        logger = logging.getLogger("aliyunsdkcore")
+        logger.addHandler(logging.NullHandler())
+        logger.propagate = False  # errors are raised, and need no line each; the SDK of functions sets up the root logger
         self._client = AcsClient(key_id, secret, region)
         self._scheme, _, self._host = endpoint.partition("://")
 

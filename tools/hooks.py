@@ -34,7 +34,6 @@ TITLES = {"Permanent link": "永久链接", "Dark": "深色", "Light": "浅色"}
 _LINK = re.compile(r"(\]\()(?!https?:|mailto:|#)([^)#\s]+)")
 _BLOCK = re.compile(r"(^```.*?^```$|^    .*?$)", re.DOTALL | re.MULTILINE)
 _FILE_NAME = re.compile(r"\[[\w/.-]+\.md\]\(([^)#\s]+\.md)(#[^)]*)?\)")
-_MERMAID = re.compile(r"^```mermaid\n.*?^```$", re.DOTALL | re.MULTILINE)
 _CHINESE_MARK = "\u3001\u3002\u300a\u300b\u2018\u2019\u201c\u201d\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f"
 _BEGIN = r"\n[ \t]{0,3}(?![ \t\n|#>]|```|[-*+] |\d+\. |:::|!!!|\Z)"
 _SPLIT = re.compile(
@@ -104,8 +103,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         return found[1] + (posixpath.relpath(place(path), here or ".") if path.exists() else found[2])
 
     titled = _FILE_NAME.sub(lambda found: f"[{title(target(source, found[1]))}]({found[1]}{found[2] or ''})", markdown)
-    _written[page.file.src_uri] = _LINK.sub(moved, linked(source, titled))
-    shown = _LINK.sub(moved, linked(source, _MERMAID.sub(folded, titled)))
+    _written[page.file.src_uri] = shown = _LINK.sub(moved, linked(source, titled))
     return joined(shown) if page.file.src_uri.startswith(CHINESE) else shown
 
 
@@ -118,11 +116,6 @@ def joined(markdown: str) -> str:
 def title(page: Path) -> str:
     """Return the heading of a page, which names it better than its file does."""
     return page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
-
-
-def folded(block: re.Match[str]) -> str:
-    """Return a flow as Mermaid text, folded: the picture above it shows the same."""
-    return f'<details markdown="1"><summary>Mermaid</summary>\n\n{block[0]}\n\n</details>'
 
 
 def on_page_context(context: Any, page: Any, config: Any, nav: Any) -> Any:

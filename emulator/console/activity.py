@@ -6,8 +6,9 @@ It is counted from the kept lines of the log and the recorded calls, so that not
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from emulator.console.life import error_of
 from emulator.kernel.clock import Millis
-from emulator.lab.mocks import Recorded, shown_call
+from emulator.lab.mocks import Recorded
 
 WINDOW_MS = 5 * 60_000
 """Rates are those of the last five minutes of the emulator's time."""
@@ -119,5 +120,4 @@ def _call(found: Activities, call: Recorded, since: int) -> None:
     _count(activity, "in", call.at, since)
     activity.state = "failed" if call.error_type else "succeeded"
     if call.error_type:
-        message = str(shown_call(call)["error"].get("errorMessage") or "")
-        activity.failed(f"{call.error_type}: {message}" if message else call.error_type, call.at, call.request_id)
+        activity.failed(error_of(call, call.error_type), call.at, call.request_id)

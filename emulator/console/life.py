@@ -288,16 +288,16 @@ def taken_by(id: str, effects: Iterable[Effect]) -> Effect | None:
     return next((each for each in effects if _is_about(each, id) and "trigger" in each.fields), None)
 
 
-def error_of(call: Recorded) -> str:
-    """Return what a call that failed has thrown, in a line."""
+def error_of(call: Recorded, unnamed: str = "") -> str:
+    """Return what a call that failed has thrown, in a line; *unnamed* is the name of an error without one."""
     try:
         thrown = json.loads(call.answer)
     except (ValueError, RecursionError):
         thrown = None
     if not isinstance(thrown, dict):
         return call.answer[:300].decode("utf-8", "replace")
-    parts = [str(thrown[name]) for name in ("errorType", "errorMessage") if thrown.get(name)]
-    return ": ".join(parts)[:300]
+    parts = (thrown.get("errorType") or unnamed, thrown.get("errorMessage"))
+    return ": ".join(str(part) for part in parts if part)[:300]
 
 
 def failure_of(call: Recorded, used_mb: str, limit_mb: int) -> str:

@@ -59,7 +59,12 @@ TRIGGER = Shape(
             "config",
             JSON_TEXT,
             required=True,
-            help=("configuration as JSON; its members depend on the type", "JSON 格式的配置；字段取决于触发器类型"),
+            help=(
+                'JSON: {"cronExpression": "0 0 3 * * *", "enable": true} of a timer, '
+                '{"authType": "anonymous", "methods": ["GET"]} of http',
+                'JSON：定时触发器 {"cronExpression": "0 0 3 * * *", "enable": true}，'
+                'HTTP 触发器 {"authType": "anonymous", "methods": ["GET"]}',
+            ),
         ),
         Field(
             "sourceArn",

@@ -9,12 +9,12 @@ from itertools import islice
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+from emulator.console.life import error_of
 from emulator.console.needs import OWN
 from emulator.console.values import decoded
 from emulator.console.view import FOUND, Row, View
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.paging import Page
-from emulator.lab.mocks import shown_call
 
 T = TypeVar("T")
 
@@ -140,7 +140,7 @@ def _requests(view: View, wanted: str) -> Iterator[Row]:
 def _calls(view: View, wanted: str) -> Iterator[Row]:
     for call in reversed(list(view.bench.calls)):
         if call.error_type:
-            text = f"{call.error_type}: {shown_call(call)['error'].get('errorMessage') or ''}"
+            text = error_of(call, call.error_type)
             if wanted in text.lower():
                 yield {"kind": "request", "name": call.request_id, "shown": call.name, "detail": excerpt(text, wanted)}
 

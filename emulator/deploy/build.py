@@ -294,7 +294,9 @@ def trigger_type(part: LocatedValue) -> TriggerKind | None:
     kind = _ALIASES.get(name.lower(), name)
     if is_kind(kind):
         return kind
-    if name:
+    if name == "mns_queue":
+        part.problem("only function.yml has triggers of the type mns_queue; here the type is eventbridge")
+    elif name:
         part.problem(Phrase("the trigger type {name} is not known", name=name), suggestion(name, list(TRIGGER_KINDS)))
     return None
 

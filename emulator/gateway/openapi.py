@@ -10,7 +10,7 @@ from emulator.wire.operation import ANYONE, ANYONE_LOCAL, Operation
 from emulator.wire.schema.json_schema import SCHEMAS
 from emulator.wire.schema.kinds import ABSENT, Field
 
-_SECURITY = [{"token": []}, {"bearer": []}]
+_SECURITY: list[dict[str, list[str]]] = [{"token": []}, {"bearer": []}]
 _ERROR = {"$ref": "#/components/responses/Error"}
 
 

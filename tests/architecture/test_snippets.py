@@ -86,7 +86,6 @@ CHECKED = {
     "java": "run by test_sdk_pages",
     "php": "parsed below",
     "hcl": "formatted below",
-    "mermaid": "drawn again by test_tutorial_pages",
     "console": "compared with the program's texts by test_tutorial_pages",
 }
 NOT_RUN = {
@@ -142,7 +141,9 @@ def test_examples_of_function_files_are_valid(text):
     assert problems("service" if text.startswith("aliases") else "function", text) == []
 
 
-@pytest.mark.parametrize("text", blocks("yaml", page="docs/flows/state-machines.md"))
+@pytest.mark.parametrize(
+    "text", [each for page in ("flows/state-machines", "fields") for each in blocks("yaml", page=f"docs/{page}.md")]
+)
 def test_examples_of_flows_are_flows(text):
     """They are read without remarks."""
     assert read_program(text).warnings == ()

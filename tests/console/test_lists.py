@@ -142,6 +142,7 @@ def test_long_ids_are_short_and_copied_whole(console, localyun):
     [
         ("NoSamovar", "execution"),
         ("no tea left", "request"),
+        ("ValueError", "request"),
         ("green-and-black", "message"),
         ("QueueNotExist", "request"),
     ],

@@ -21,6 +21,8 @@ def test_message_is_sent_received_given_back_and_deleted(console, localyun):
     console.find_element(By.NAME, "body").send_keys("from the page")
     console.find_element(By.CSS_SELECTOR, "form[action$='/send'] button").click()
     assert eventually(console, lambda: "from the page" in text(console))
+    (sent,) = queue.peek()
+    assert f"Message sent: {sent.id[:8]}" in text(console)
     queue.send("from a program")
     assert eventually(console, lambda: "from a program" in text(console))
     console.find_element(By.CSS_SELECTOR, "form[action$='/receive'] button").click()

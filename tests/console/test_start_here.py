@@ -46,6 +46,7 @@ def test_an_empty_console_offers_every_tutorial(empty, browser):
     assert "running callback" in text(browser)
     assert " mytask  waits for its callback" in text(browser)
     assert "console/login" not in text(browser)
+    assert "localyun docs --page tutorials/callback" in text(browser)
 
     press(browser, "form[action$='/start/callback'] button")
     assert eventually(browser, lambda: len(browser.find_elements(By.CSS_SELECTOR, "#content li")) == 2, RUN_S)

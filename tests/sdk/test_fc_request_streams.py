@@ -234,9 +234,7 @@ def test_body_that_outgrows_its_limit_is_refused_in_the_middle(site):
         status, fields, content = sending.answer()
 
     assert (status, json.loads(content)["Code"]) == (400, "InvalidArgument")
-    assert json.loads(content)["Message"] == (
-        "the body of the request exceed the maximum allowed size (33554432 bytes)"
-    )
+    assert json.loads(content)["Message"] == ("the body of the request must not be larger than 33554432 bytes")
     assert fields["Connection"] == "close"
     eventually(lambda: paths(site, name, "broken") == ["/count"])
 

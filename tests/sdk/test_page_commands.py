@@ -108,12 +108,12 @@ def shell(localyun, tmp_path):
 
 
 def test_functions_answer_as_the_page_says(shell):
-    """Called by name, through an alias, and found in the list of triggers; `-f` would follow the log for ever."""
+    """Called by name, and found in the list of triggers; `-f` would follow the log for ever."""
     lines = typed(page("functions.md"))
 
     printed = shell(*(line.replace(" -f ", " ") for line in lines))
 
-    assert len(lines) == 4
+    assert len(lines) == 3
     assert "FC Invoke Start RequestId" in printed
 
 

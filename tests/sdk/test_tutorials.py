@@ -185,6 +185,26 @@ def test_tutorial_whose_flow_was_kept_runs_again_without_a_complaint(localyun):
     assert "FlowAlreadyExists" not in again.stdout + again.stderr
 
 
+def test_errors_that_the_classic_sdk_raises_are_not_logged_too():
+    """Also where another SDK has set up the root logger."""
+    program = (
+        "import logging, workflow_client\n"
+        "workflow_client.CoreClient('id', 'secret', 'cn-hangzhou', 'http://127.0.0.1')\n"
+        "logging.basicConfig()\n"
+        "logging.getLogger('aliyunsdkcore.client').error('refused')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT / "sample-apps",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+    assert done.stdout + done.stderr == ""
+
+
 @pytest.mark.parametrize("name", ["callback", "mns-queue-callback"])
 def test_client_that_nobody_reads_deletes_what_it_created(name, localyun, emulator):
     """The reader of its pipe is gone before the first line, which tells that something was created."""

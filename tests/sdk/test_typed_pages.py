@@ -103,7 +103,7 @@ PAGES = {
         printed=('execution Succeeded: {"s":"ok"}', "is serving", "stopped http"),
     ),
     "docs/index.md": Page(
-        files={"app.py": WORKER, "test_app.py": "def test_it(localyun):\n    localyun.queue('orders').send('one')\n"},
+        files={"app.py": WORKER},
         printed=("b'an order'", "1 passed", "poll-for-task-status"),
     ),
     "docs/quickstart.md, a project": Page(

@@ -64,7 +64,10 @@ def stop(arguments: Namespace, settings: Settings) -> int:
     except NoEmulator as none:
         raise NoEmulator(none.what, _nothing_stopped()) from none
     end(client)
-    return tell(arguments, _("stopped {address}", address=client.endpoint.http), {"stopped": client.endpoint.http})
+    said = _("stopped {address}", address=client.endpoint.http)
+    if (origin := settings.origins["state"]) != "default":  # perhaps not the one of this folder
+        said = _("{stopped} of {state} ({origin})", stopped=said, state=settings.config.state, origin=origin)
+    return tell(arguments, said, {"stopped": client.endpoint.http})
 
 
 def _stopping(state: str) -> str:

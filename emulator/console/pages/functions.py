@@ -235,10 +235,9 @@ def _errors(calls: list[Recorded], memory_mb: int) -> list[Row]:
     for each in calls:
         if each.error_type:
             error = shown_call(each)["error"]
-            message = str(error.get("errorMessage", ""))
+            message, kind = str(error.get("errorMessage", "")), str(error.get("errorType") or each.error_type)
             group = groups.setdefault(
-                (each.error_type, message[:200]),
-                {"type": each.error_type, "message": message, "count": 0, "at": each.at},
+                (kind, message[:200]), {"type": kind, "message": message, "count": 0, "at": each.at}
             )
             group["count"] += 1
             group["used_mb"] = used_too_much(message, memory_mb)

@@ -66,6 +66,7 @@ def show(name: str) -> str:
             state: [row for row in rows if row["State"] == state][:_SHOWN]
             for state in ("active", "inactive", "delayed")
         },
+        sent=request.args.get("sent", ""),
         asked=asked,
         received=_message(name, asked) if asked and asked != _NONE else None,
     )
@@ -80,7 +81,7 @@ def _message(queue: str, id: str) -> Row | None:
 @blueprint.post("/<name>/send")
 def send(name: str) -> Response:
     """Send a message with all that a sender can say of it."""
-    view().call(
+    receipt = view().call(
         view().messages.send,
         view().tenant,
         name,
@@ -90,7 +91,7 @@ def send(name: str) -> Response:
         group_id=field("group") or None,
         user_properties=tuple(_properties(field("properties"))),
     )
-    return done("queues.show", name=name)
+    return done("queues.show", name=name, sent=receipt.message_id)
 
 
 @blueprint.post("/<name>/receive")

@@ -315,7 +315,10 @@ SCHEDULE = Shape(
         Field("Description", "description", source="CreateSchedule", help=("description", "描述")),
         Field(
             "CronExpression", "expression", required=True, source="CreateSchedule",
-            help=("schedule: a cron expression or @every", "运行时间：cron 表达式或 @every"),
+            help=(
+                "when it runs, seconds first, such as 0 0 3 * * *; or @every 60m",
+                "运行时间，第一个字段是秒，例如 0 0 3 * * *；或 @every 60m",
+            ),
         ),
         Field(
             "Payload", "payload", JSON_TEXT, source="CreateSchedule",

@@ -270,6 +270,16 @@ def test_broken_configuration_is_wrong_usage(program):
         assert done.stderr.startswith("localyun: localyun.yaml:2: there is no setting 'prot'; did you mean port?")
 
 
+def test_stop_names_the_state_folder_that_was_chosen(program):
+    """By an option, or by a variable that a shell still has from another project."""
+    state = program.folder / "elsewhere"
+    assert program.run("start", "-d", LOCALYUN_STATE=str(state)).returncode == 0
+
+    stopped = program.run("stop", LOCALYUN_STATE=str(state))
+
+    assert stopped.stdout.endswith(f" of {state} (LOCALYUN_STATE)\n")
+
+
 def test_stop_ends_the_emulator_beside_a_broken_file(program):
     """Which is reported all the same."""
     assert program.run("start", "-d").returncode == 0

@@ -57,3 +57,11 @@ def test_a_function_has_the_state_and_message_of_its_last_call():
     found = activities([], [call], NOW)[("function", "hello")]
 
     assert (found.state, found.error, found.request) == ("failed", "ValueError: no tea", "r1")
+
+
+def test_error_of_a_function_has_the_name_that_was_raised():
+    """Not only that it was not handled."""
+    answer = b'{"errorType": "Busy", "errorMessage": "try later"}'
+    call = Recorded(*("", "hello", "", "r1", "", "client"), NOW, NOW, b"{}", answer, "UnhandledInvocationError", b"")
+
+    assert activities([], [call], NOW)["function", "hello"].error == "Busy: try later"

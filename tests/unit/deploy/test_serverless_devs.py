@@ -207,6 +207,7 @@ def test_what_asks_for_nothing_is_not_noted(blueprint, member, unset, asked):
         ("${resources.api.output", "${resources.apu.output", 10, "there is no resource apu"),
         ("./code", "./gone", 22, "there is no ./gone"),
         ("triggerType: http", "triggerType: htp", 25, "did you mean http?"),
+        ("triggerType: http", "triggerType: mns_queue", 25, "here the type is eventbridge"),
         ("methods: [GET]", "method: [GET]", 25, "did you mean methods?"),
         ("vars: {prefix", "vrs: {prefix", 4, "did you mean vars?"),
         ("prefix: orders", "prefix: '${vars.prefix}'", 4, "too deeply"),

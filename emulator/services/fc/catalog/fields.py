@@ -292,6 +292,9 @@ terraform-provider-alicloud, whose tests ran against the service; its resource_a
 that a file does not give, fcv3_function.go does.
 """
 
+DEPLOYED = ("asyncInvokeConfig", "concurrencyConfig", "provisionConfig", "scalingConfig")
+"""What an `s.yaml` says beside the fields of a function."""
+
 FUNCTION_3 = Shape(
     "Function",
     (

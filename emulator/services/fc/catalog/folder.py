@@ -43,9 +43,6 @@ from emulator.services.fc.model import FunctionConfig, Scope, ServiceConfig, Str
 from emulator.wire.schema.json_bodies import unknown_names
 from emulator.wire.schema.kinds import Shape
 
-_DEPLOYED = ("asyncInvokeConfig", "concurrencyConfig", "provisionConfig", "scalingConfig")
-"""Settings beside a function's configuration."""
-
 
 @frozen
 class FileAlias:
@@ -373,9 +370,9 @@ class FolderReader:
 
     def _warn(self, problem: str, settings: YamlFile, known: Shape, more: set[str]) -> None:
         """Warn of a problem, and of unknown names: a typing mistake would otherwise go unnoticed."""
-        unknown = unknown_names(settings.content, [*(field.name for field in known), *more, *_DEPLOYED])
+        unknown = unknown_names(settings.content, [*(field.name for field in known), *more, *fields.DEPLOYED])
         deployed = "the field '{name}' is ignored here; localyun deploy reads it in an s.yaml"
-        unknown += [(deployed.format(name=name), name) for name in _DEPLOYED if name in settings.content]
+        unknown += [(deployed.format(name=name), name) for name in fields.DEPLOYED if name in settings.content]
         self._warnings += [problem] if problem else []
         self._warnings += [f"{settings.place(name)}: {each}" for each, name in unknown]
 

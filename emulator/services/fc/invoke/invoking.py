@@ -366,7 +366,7 @@ def _arrival(tenant: Tenant, call: FunctionCall) -> Arrival | None:
 
 def too_large(part: str, limit: int) -> InvalidArgument:
     """Return the error for a *part* of an HTTP request that is larger than *limit* bytes."""
-    return InvalidArgument(f"the {part} of the request exceed the maximum allowed size ({limit} bytes)")
+    return InvalidArgument(f"the {part} of the request must not be larger than {limit} bytes")
 
 
 def _called(call: FunctionCall) -> Called:

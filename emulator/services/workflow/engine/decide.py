@@ -210,7 +210,7 @@ def _result(
             check_size(facts, output.text)
             return events.TaskSucceeded(last + 1, strand.id, trigger, name, output)
         except NotAnObject as problem:
-            error, cause = INVALID_LOCAL, f"The result of the task is not a JSON object: {problem}"
+            error, cause = INVALID_LOCAL, f"The result of the task must be a JSON object: {problem}"
     return events.TaskFailed(last + 1, strand.id, trigger, name, error, cause)
 
 

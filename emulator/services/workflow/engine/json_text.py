@@ -83,6 +83,15 @@ def _refuse_constant(name: str) -> Any:
     raise NotAnObject(f"{name} is no JSON")
 
 
+_KINDS = {
+    list: "an array",
+    str: "a text",
+    int: "a number",
+    float: "a number",
+    bool: "true or false",
+    type(None): "null",
+}
+
 _decoder = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
@@ -102,7 +111,7 @@ def parse_object(text: str) -> dict[str, Any]:
         raise
     except (ValueError, RecursionError) as error:
         raise NotAnObject(str(error)) from error
-    raise NotAnObject("not a JSON object")
+    raise NotAnObject(f"it is {_KINDS[type(value)]}")
 
 
 def parse_value(text: str) -> Any:

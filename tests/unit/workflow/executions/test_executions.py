@@ -268,6 +268,21 @@ async def test_function_failures_have_the_documented_names(workflow, reply, erro
             assert json.loads(events[4]["EventDetail"])["cause"] == reply.body.decode()
 
 
+@pytest.mark.parametrize(
+    ("body", "kind"), [(b"[1]", "an array"), (b"null", "null"), (b"true", "true or false"), (b"1", "a number")]
+)
+async def test_result_that_is_no_object_is_called_what_it_is(workflow, body, kind):
+    """In the cause of the failure."""
+    async with workflow() as bench:
+        bench.functions.on("f", lambda event: FunctionReply(body=body))
+        await bench.flow(TASK)
+
+        await bench.begin()
+
+        cause = json.loads((await bench.events())[4]["EventDetail"])["cause"]
+        assert cause == f"The result of the task must be a JSON object: it is {kind}"
+
+
 async def test_a_bug_in_a_port_fails_the_task_only(workflow, caplog):
     """The log gets the traceback, the flow an error it can catch."""
     async with workflow() as bench:

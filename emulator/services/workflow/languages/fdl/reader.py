@@ -105,6 +105,8 @@ def _finish_wait(values: Arguments, _part: LocatedNode, _reading: Reading) -> Ar
 
 def _duration(part: LocatedNode, reading: Reading) -> int | Path:
     kind = _PATH if isinstance(part.value(), str) else _WAIT
+    if kind is _PATH and not part.value().startswith("$"):
+        raise part.failure(Phrase("must be a whole number of seconds, or a path, which starts with $"))
     duration: int | Path = DEFINITIONS.reader(kind)(part, reading)
     return duration
 

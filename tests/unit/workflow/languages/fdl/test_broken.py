@@ -121,6 +121,7 @@ STEPS = [
     (step("type: wait\nduration: 172801"), 6, 15, "steps[0].duration", "172800"),
     (step("type: wait\nduration: 1.5"), 6, 15, "steps[0].duration", "whole number"),
     (step("type: wait\nduration: ten"), 6, 15, "steps[0].duration", "path"),
+    (step("type: wait\nduration: 1d"), 6, 15, "steps[0].duration", "must be a whole number of seconds, or a path"),
     (step("type: wait\nduration: $input.x"), 6, 15, "steps[0].duration", "$"),
     (step("type: wait\ntimestamp: tomorrow"), 6, 16, "steps[0].timestamp", "RFC 3339"),
     (step("type: wait\ntimestamp: 2024-01-01"), 6, 16, "steps[0].timestamp", "RFC 3339"),
