@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 FC_VERSION = "2016-08-15"
 FC3_VERSION = "2023-03-30"
 FNF_VERSION = "2019-03-15"
+MNS_VERSION = "2022-01-19"
 STS_VERSION = "2015-04-01"
 
 CALL_TIMEOUT_S = 90.0
@@ -50,13 +51,24 @@ class Client(Connection):
         looking._always = {UNMETERED: "1"}
         return looking
 
-    def use_working_keys(self) -> None:
-        """Learn the account of the keys that the configuration gives; refused ones give way to the emulator's own."""
-        if self._given_over is None:
-            return
-        try:
+    @property
+    def account(self) -> str:
+        """The account of the keys: those that the configuration gives may be of one that was added.
+
+        Raises: CallRefused; CommandFailed for keys that the emulator does not have.
+        """
+        self._learn_account()
+        return self.keys.account_id
+
+    def _learn_account(self) -> None:
+        if self._given_over is not None:
             caller = self.rpc(STS_VERSION, "GetCallerIdentity", {})
             self._found_keys = replace(self.keys, account_id=str(caller["AccountId"]))
+
+    def use_working_keys(self) -> None:
+        """Learn the account of the keys that the configuration gives; refused ones give way to the emulator's own."""
+        try:
+            self._learn_account()
         except CallRefused:
             raise
         except CommandFailed:
@@ -279,15 +291,15 @@ def say_where_else(settings: Settings) -> None:
     """Name the regions and accounts a missing resource may be in instead, if the emulator knows of any."""
     with suppress(CommandFailed):
         client = connect(settings)
-        own = client.keys.account_id
-        accounts = dict.fromkeys(each["account"] for each in client.admin("GET", "status").get("places", ()))
+        status, account = client.admin("GET", "status"), client.account
         if others := client.other_regions():
             text = _("only {region} was searched; to search {others}: {command}", region=client.keys.region,
                      others=", ".join(others), command=f"LOCALYUN_REGION={others[0]} localyun ...")  # fmt: skip
             complain(text)
-        if others := [each for each in accounts if each != own]:
-            complain(_("only account {account} was searched; there are resources in {others}; {command} prints a key",
-                       account=own, others=", ".join(others), command=_key_of(others[0])))  # fmt: skip
+        accounts = dict.fromkeys(each["account"] for each in status.get("places", ()))
+        if others := [each for each in accounts if each != account]:
+            complain(_("only account {account} was searched; there are resources in {others}; {advice}",
+                       account=account, others=", ".join(others), advice=_to_reach(others[0], status)))  # fmt: skip
 
 
 def say_what_is_elsewhere(arguments: Namespace, client: Client, kind: str) -> None:
@@ -295,29 +307,30 @@ def say_what_is_elsewhere(arguments: Namespace, client: Client, kind: str) -> No
     if wants_json(arguments):
         return
     with suppress(CommandFailed):  # without the admin token nothing is known of others
-        client.use_working_keys()
-        keys, places = client.keys, client.admin("GET", "status").get("places", ())
-        counted = [each for each in places if each.get(kind)]
-        regions = {each["region"]: each[kind] for each in counted if each["account"] == keys.account_id}
-        regions.pop(keys.region, None)
+        region, account, status = client.keys.region, client.account, client.admin("GET", "status")
+        counted = [each for each in status.get("places", ()) if each.get(kind)]
+        regions = {each["region"]: each[kind] for each in counted if each["account"] == account}
+        regions.pop(region, None)
         if regions:
-            others = ", ".join(f"{region} ({number})" for region, number in regions.items())
-            text = _("only {region} is listed; to list {others}: {command}", region=keys.region, others=others,
+            others = ", ".join(f"{name} ({number})" for name, number in regions.items())
+            text = _("only {region} is listed; to list {others}: {command}", region=region, others=others,
                      command=f"LOCALYUN_REGION={next(iter(regions))} localyun ...")  # fmt: skip
             note(text)
-        accounts = {each["account"]: 0 for each in counted if each["account"] != keys.account_id}
+        accounts = {each["account"]: 0 for each in counted if each["account"] != account}
         if accounts:
             for each in counted:
                 if each["account"] in accounts:
                     accounts[each["account"]] += each[kind]
-            others = ", ".join(f"{account} ({number})" for account, number in accounts.items())
-            note(_("only account {account} is listed; there are more in {others}; {command} prints a key",
-                   account=keys.account_id, others=others, command=_key_of(next(iter(accounts)))))  # fmt: skip
+            others = ", ".join(f"{name} ({number})" for name, number in accounts.items())
+            note(_("only account {account} is listed; there are more in {others}; {advice}",
+                   account=account, others=others, advice=_to_reach(next(iter(accounts)), status)))  # fmt: skip
 
 
-def _key_of(account: str) -> str:
-    """Return the command that prints a key of another account; it adds one where there was none."""
-    return f"localyun account add {account}"
+def _to_reach(account: str, status: Mapping[str, Any]) -> str:
+    """Return how to get a key of another account: a command adds it; the emulator's own is there without variables."""
+    if account == status.get("account"):
+        return _("{variable} in this shell chooses the account", variable="LOCALYUN_ACCESS_KEY_ID")
+    return _("{command} prints a key", command=f"localyun account add {account}")
 
 
 def _kept(config: Config) -> InstallationKeys | None:

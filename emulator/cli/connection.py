@@ -305,7 +305,8 @@ class Connection:
                 "the emulator at {address} (process {pid}) runs, but its state folder {state} was deleted; "
                 "{command} ends it."
             )
-            return OtherEmulator(text.format(**fields, pid=owner.pid, command=f"kill {owner.pid}"), "")
+            command = f"localyun stop --state {shlex.quote(owner.state)}"
+            return OtherEmulator(text.format(**fields, pid=owner.pid, command=command), "")
         else:
             fields |= {"owner": owner.state, "pid": owner.pid}
             text = _("the emulator at {address} belongs to {owner} (account {account}, process {pid}), not to {state}.")

@@ -57,15 +57,18 @@ def _message_of(record: logging.LogRecord) -> str:
         return str(record.msg)
 
 
-_Kept = tuple[logging.LogRecord, str, str, Millis]
-"""A record with the trace, the cause and the emulator's time while it was logged."""
+_Kept = tuple[logging.LogRecord, str, str, Millis, int]
+"""A record with the trace, the cause and the emulator's time while it was logged, and its number."""
+
+Standpoint = tuple[int, tuple[tuple[int, int], ...]]
+"""How many records had been kept, and which of them were undone: from a number to before another."""
 
 
 def _line(kept: _Line | _Kept) -> _Line:
     """Return the line of what was kept."""
     if isinstance(kept, _Line):
         return kept
-    record, present, _, at = kept
+    record, present, _, at, _ = kept
     fields = fields_of(record)
     return _Line(at, record, fields, trace_of(fields, present))
 
@@ -79,6 +82,7 @@ class Journal(logging.Handler):
         self._lines: deque[_Line | _Kept] = deque(maxlen=lines)
         self.count = 0
         """How many records have been kept since the start."""
+        self._undone: tuple[tuple[int, int], ...] = ()
         self._marked: _Line | _Kept | None = None
         self.watchers: list[Callable[[logging.LogRecord], None]] = []
         """Called with each record, in the thread that logs it."""
@@ -94,7 +98,7 @@ class Journal(logging.Handler):
 
     def handle(self, record: logging.LogRecord) -> bool:
         """Keep one record, without the lock and filters of other handlers: this is on the way of every request."""
-        self._lines.append((record, current_trace(), cause(), self._clock.now()))
+        self._lines.append((record, current_trace(), cause(), self._clock.now(), self.count))
         self.count += 1
         if self.watchers:
             for watch in self.watchers:
@@ -102,14 +106,26 @@ class Journal(logging.Handler):
         return True
 
     def effects(self, latest: int) -> list[tuple[int, str, str, Mapping[str, Any]]]:
-        """Return time, trace, cause and fields of the *latest* records that have a trace, in their order."""
+        """Return time, trace, cause and fields of the *latest* records that have a trace, in their order.
+
+        Those of a state that is no more are left out.
+        """
         records = [each for each in list(self._lines) if not isinstance(each, _Line)]  # threads log as well
         effects = []
-        for record, present, key, at in records[-latest:] if latest > 0 else []:
+        for record, present, key, at, number in records[-latest:] if latest > 0 else []:
             fields = fields_of(record)
-            if fields:
+            if fields and not any(first <= number < end for first, end in self._undone):
                 effects.append((int(at), trace_of(fields, present), key, fields))
         return effects
+
+    def kept(self) -> Standpoint:
+        """Return what `put_back` takes when the state of now is restored."""
+        return self.count, self._undone
+
+    def put_back(self, kept: Standpoint | None) -> None:
+        """Record that what came after *kept* was undone; for None all was, as the state is another's or empty."""
+        first, undone = kept or (0, ())
+        self._undone = (*undone, (first, self.count))
 
     def mark(self) -> None:
         """Remember the last line: `since_mark` returns what came after it."""

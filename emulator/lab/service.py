@@ -198,15 +198,16 @@ class Lab:
         self._resumed()
 
     def _kept(self) -> object:
-        return self._draws.drawn if self._draws is not None else None, self.bench.kept()
+        return self._draws.drawn if self._draws is not None else None, self.bench.kept(), self._journal.kept()
 
     def _put_back(self, kept: Any) -> None:
         """Go on from a checkpoint of this process; another's may hold what this one's series is about to draw."""
-        drawn, on_bench = kept or (None, None)
+        drawn, on_bench, in_journal = kept or (None, None, None)
         if self._draws is not None:
             self._draws.drawn = drawn or Drawn(next_series(self._database, self._draws.drawn.series), 0)
             keep_series(self._database, self._draws.drawn.series)
         self.bench.put_back(on_bench)
+        self._journal.put_back(in_journal)
 
     async def close(self) -> None:
         """Hold further effects, and wait for saving and restoring under way."""
@@ -219,6 +220,7 @@ class Lab:
         async def change() -> None:
             await empty(self._database, KEPT)
             self.time.reset()
+            self._journal.put_back(None)
             await forget()
 
         await self.checkpoints.release(await self._standstill.change(change))

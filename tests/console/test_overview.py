@@ -47,6 +47,21 @@ def test_failures_stand_once_each_with_count_and_reason(console, localyun):
     assert eventually(console, lambda: console.find_element(By.TAG_NAME, "h1").text.startswith("two"))
 
 
+def test_failures_of_a_state_that_was_left_need_nobody(console, localyun):
+    """Their executions are gone with it: an exploration makes some in each of its runs."""
+    flow = localyun.flow("left", FAILING)
+    before = localyun.checkpoint("before")
+    flow.start(name="one")
+    localyun.settle()
+    opened(console, localyun, "/")
+    assert eventually(console, lambda: row(console, "needs", "left") != "")
+
+    before.restore()
+
+    opened(console, localyun, "/")
+    assert eventually(console, lambda: row(console, "needs", "left") == "")
+
+
 def test_pushes_to_sinks_are_no_requests_that_matter(console, localyun):
     """What a program has published stands among what just happened; that the emulator has pushed it, on its topic."""
     topic = localyun.topic("overview-news")

@@ -84,14 +84,14 @@ def _redact(exchanges: Iterable[Exchange], file: Path) -> int:
 
 def compared(client: Client, exchanges: Iterable[Exchange]) -> Iterator[Outcome]:
     """Send each request of a compared service in order, with values of earlier answers, and yield how it went."""
-    keys, clock, ids = client.keys, SystemClock(), RandomIds()
+    keys, account, clock, ids = client.keys, client.account, SystemClock(), RandomIds()
     key, host = Key(id=keys.access_key_id, secret=keys.access_key_secret), urlsplit(client.endpoint.http).netloc
     counterparts = Counterparts()
     for number, exchange in enumerate(exchanges, 1):
         call = call_of(exchange)
         if not call.service or exchange.request.lacks:
             continue
-        counterparts.learn_account(exchange.host, keys.account_id)
+        counterparts.learn_account(exchange.host, account)
         request = outgoing(_mapped(exchange, counterparts), call.service, key, host, now=clock.now(), nonce=ids.uuid())
         reply = client.send(request.method, request.target, request.headers, request.body, CALL_TIMEOUT_S)
         here = Message(headers=tuple(reply.headers.items()), body=reply.body)

@@ -153,7 +153,7 @@ def _note_of_layer(layer: MissingLayer) -> Problem:
 def target_of(arguments: Namespace, client: Client, api: DeployClient, name: str) -> Target:
     """Return where the deployment *name* makes its resources; it may refer to outputs of the others."""
     return Target(
-        account=client.keys.account_id,
+        account=client.account,
         region=client.keys.region,
         endpoint=client.endpoint.http,
         name=name,

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from emulator.cli.background import handling
 from emulator.cli.client import Client, connect
 from emulator.cli.commands.execution import check_input, ended_with, start_execution
 from emulator.cli.commands.server import link
@@ -92,29 +93,30 @@ def _explored(client: Client, mocks: list[dict[str, Any]], *, keeps: bool) -> It
     """
     before, begin = f"checkpoints/explore-{os.getpid()}", f"checkpoints/explore-{os.getpid()}-frozen"
     frozen = client.admin("GET", "clock")["frozen"]
-    client.admin("POST", before)
     added: list[str] = []
 
     def begin_again() -> None:
         client.admin("POST", f"{begin}/restore")
         added[:] = [client.admin("POST", "mocks", mock)["id"] for mock in mocks]
 
+    client.admin("POST", before)
     try:
         client.admin("POST", "clock", {"freeze": True})
         client.admin("POST", "settle", {"timeout": "60s"})
         client.admin("POST", begin)
         yield begin_again
     finally:
-        client.admin("DELETE", "schedule")
-        if not keeps:
-            client.admin("POST", f"{before}/restore")
-        else:
-            for mock in added:
-                client.admin("DELETE", f"mocks/{mock}")
-            client.admin("POST", "clock", {"freeze": frozen})
-        with suppress(CallRefused):  # it is not there when the user has stopped the command before
-            client.admin("DELETE", begin)
-        client.admin("DELETE", before)
+        with handling(("SIGINT",), lambda number, frame: None):  # a second Ctrl-C would leave the clock frozen
+            client.admin("DELETE", "schedule")
+            if not keeps:
+                client.admin("POST", f"{before}/restore")
+            else:
+                for mock in added:
+                    client.admin("DELETE", f"mocks/{mock}")
+                client.admin("POST", "clock", {"freeze": frozen})
+            with suppress(CallRefused):  # interrupted before it was made
+                client.admin("DELETE", begin)
+            client.admin("DELETE", before)
 
 
 def _search(client: Client, arguments: Namespace, begin_again: Callable[[], None]) -> int:

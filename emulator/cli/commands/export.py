@@ -64,7 +64,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     except Refused as error:
         raise CommandFailed(_("the emulator's state cannot be read: {error}", error=error)) from error
     tagged = terraform.TAGGED if arguments.format == "terraform" else frozenset[str]()
-    content = portable(resources, client.keys.account_id, client.keys.region, tagged)
+    content = portable(resources, client.account, client.keys.region, tagged)
     job = Job(content, folder, arguments.name or _project_name(folder), client.keys.region)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -120,8 +120,8 @@ def _read_back(client: Client, done: Written, content: Portable, folder: Path) -
     values = {each.name: each.value for each in content.variables}
     project = done.file == s_yaml.FILE
     parameters = {} if project else {**values, **({"CodeBucket": "code"} if "CodeBucket:" in done.text else {})}
-    keys = client.keys
-    target = Target(account=keys.account_id, region=keys.region, endpoint=client.endpoint.http, name=folder.name)
+    region, endpoint = client.keys.region, client.endpoint.http
+    target = Target(account=client.account, region=region, endpoint=endpoint, name=folder.name)
     try:
         read(whole(done.text, Findings()), target, folder, parameters, values if project else {})
     except FileProblems as error:
@@ -164,7 +164,6 @@ def diff(arguments: Namespace, settings: Settings) -> int:
     """Show what differs between a file and what runs; the exit code is 4 when anything does."""
     path = file_of(arguments.file)
     client = connected(settings)
-    keys = client.keys
     try:
         with client.kept_alive():
             api = DeployClient(client.looking())
@@ -174,7 +173,7 @@ def diff(arguments: Namespace, settings: Settings) -> int:
             target = target_of(arguments, client, api, name)
             blueprint = _compared(path, target, parameters_of(arguments.parameter))
             blueprint, _missing = without_foreign_layers(api, blueprint, target)
-            found = compare(api, blueprint, record, keys.account_id, keys.region, others=arguments.all)
+            found = compare(api, blueprint, record, client.account, client.keys.region, others=arguments.all)
     except FileProblems as error:
         raise CommandFailed(listed(path, error.problems)) from error
     except Refused as error:

@@ -109,7 +109,7 @@ def create(arguments: Namespace, settings: Settings) -> int:
     client = connect(settings)
     parameters = {
         "Name": arguments.flow,
-        "Definition": definition_to_send(arguments, arguments.file, client.keys.account_id),
+        "Definition": definition_to_send(arguments, arguments.file, client.account),
         "Description": arguments.description,
         "Type": "FDL",
     }

@@ -92,7 +92,7 @@ def rerun(arguments: Namespace, settings: Settings) -> int:
     client = connect(settings)
     arguments.status = "Failed"
     file = arguments.definition
-    definition = definition_to_send(arguments, file, client.keys.account_id) if file else ""
+    definition = definition_to_send(arguments, file, client.account) if file else ""
 
     def again(record: dict[str, Any]) -> Outcome:
         own = connect(settings)

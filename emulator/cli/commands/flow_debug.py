@@ -45,7 +45,7 @@ def step(arguments: Namespace, settings: Settings) -> int:
         _check_mocks(arguments.mocks, standalone(text, parameters))
     client = connect(settings)
     body = {
-        "definition": standalone(text, parameters, client.keys.account_id).text,
+        "definition": standalone(text, parameters, client.account).text,
         "step": arguments.step,
         "input": _object("--input", arguments.input),
         "local": _object("--local", arguments.local),
@@ -94,7 +94,7 @@ def fork(arguments: Namespace, settings: Settings) -> int:
     if (arguments.before is None) == (arguments.event is None):
         raise WrongUsage(_("the fork needs either --before or --event"))
     client = connect(settings)
-    account = client.keys.account_id
+    account = client.account
     body = {
         "before": arguments.before,
         "event": arguments.event,

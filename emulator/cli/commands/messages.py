@@ -4,7 +4,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from functools import partial
 
-from emulator.cli.client import Client, connect, say_what_is_elsewhere
+from emulator.cli.client import MNS_VERSION, Client, connect, say_what_is_elsewhere
 from emulator.cli.mns import Mns, chosen, element, fields, path_of, read_body, shown_body
 from emulator.cli.output import (
     DONE,
@@ -29,6 +29,10 @@ _COLUMNS = {
     "inactive": "InactiveMessages",
     "delayed": "DelayMessages",
 }
+
+
+_MANAGED = ("QueueType", "DlqPolicy")
+"""What only the management API shows of a queue."""
 
 
 def _create(kind: str, arguments: Namespace, settings: Settings) -> int:
@@ -60,13 +64,17 @@ def list_queues(arguments: Namespace, settings: Settings) -> int:
 
 def attributes(arguments: Namespace, settings: Settings) -> int:
     """Print the attributes of a queue, after changing those that are given."""
-    service = Mns(connect(settings))
+    client = connect(settings)
+    service = Mns(client)
     path = path_of("queues", arguments.queue)
     changed = chosen("Queue", arguments)
     if changed:
         service.call("PUT", path, element("Queue", changed), query={"metaoverride": "true"})
     root = service.call("GET", path)
-    return show(arguments, [{} if root is None else fields(root)], as_list=False)
+    shown = {} if root is None else fields(root)
+    managed = client.rpc(MNS_VERSION, "GetQueueAttributes", {"QueueName": arguments.queue})["Data"]
+    shown |= {name: managed[name] for name in _MANAGED}
+    return show(arguments, [shown], as_list=False)
 
 
 def purge(arguments: Namespace, settings: Settings) -> int:
@@ -220,7 +228,7 @@ def _endpoint(client: Client, endpoint: str) -> str:
     """Return the endpoint's full form; ``queue:NAME`` is short for the queue's."""
     if not endpoint.startswith(_QUEUE):
         return endpoint
-    return f"acs:mns:{client.keys.region}:{client.keys.account_id}:queues/{endpoint.removeprefix(_QUEUE)}"
+    return f"acs:mns:{client.keys.region}:{client.account}:queues/{endpoint.removeprefix(_QUEUE)}"
 
 
 def unsubscribe(arguments: Namespace, settings: Settings) -> int:

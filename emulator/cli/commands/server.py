@@ -6,13 +6,15 @@ keys and resources of its own. ``console`` opens the emulator's pages in a brows
 
 import os
 import shlex
+import signal
 import sys
 from argparse import Namespace
+from collections.abc import Callable
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
-from emulator import __version__
+from emulator import __version__, keyfile
 from emulator.cli.background import clock_told
 from emulator.cli.client import Client, connect, connected, until
 from emulator.cli.endpoint import Endpoint, Running, is_alive, read, running
@@ -50,10 +52,14 @@ _LISTED = ("http", "https", "pid", "account", "state", "version", "installation"
 
 
 def stop(arguments: Namespace, settings: Settings) -> int:
-    """End the emulator and wait until it has ended.
+    """End the emulator and wait until it has ended, also when its state folder was deleted meanwhile.
 
     Raises: CommandFailed when another folder's emulator answers, which goes on running; NoEmulator.
     """
+    if (orphan := _without_files(settings)) is not None:
+        os.kill(orphan.pid, signal.SIGTERM)
+        _wait_for_end(orphan.http, lambda: not is_alive(orphan.pid))
+        return _say_stopped(arguments, settings, orphan.http)
     try:
         client = connected(settings)
     except OtherEmulator as other:
@@ -64,10 +70,22 @@ def stop(arguments: Namespace, settings: Settings) -> int:
     except NoEmulator as none:
         raise NoEmulator(none.what, _nothing_stopped()) from none
     end(client)
-    said = _("stopped {address}", address=client.endpoint.http)
+    return _say_stopped(arguments, settings, client.endpoint.http)
+
+
+def _say_stopped(arguments: Namespace, settings: Settings, address: str) -> int:
+    said = _("stopped {address}", address=address)
     if (origin := settings.origins["state"]) != "default":  # perhaps not the one of this folder
         said = _("{stopped} of {state} ({origin})", stopped=said, state=settings.config.state, origin=origin)
-    return tell(arguments, said, {"stopped": client.endpoint.http})
+    return tell(arguments, said, {"stopped": address})
+
+
+def _without_files(settings: Settings) -> Running | None:
+    """Return the running emulator of the state folder if its file of keys, which lets it be called, is gone."""
+    state = settings.config.state
+    if (state / keyfile.FILE_NAME).exists():
+        return None
+    return next((each for each in running() if each.state == str(state.absolute()) and _answers(each)), None)
 
 
 def _stopping(state: str) -> str:
@@ -92,8 +110,12 @@ def end(client: Client) -> None:
     Raises: NoEmulator, CallRefused; CommandFailed when it goes on running.
     """
     client.admin("POST", "stop")
-    if not until(lambda: _has_ended(client), STOP_TIMEOUT_S):
-        fields = {"address": client.endpoint.http, "seconds": round(STOP_TIMEOUT_S)}
+    _wait_for_end(client.endpoint.http, lambda: _has_ended(client))
+
+
+def _wait_for_end(address: str, has_ended: Callable[[], bool]) -> None:
+    if not until(has_ended, STOP_TIMEOUT_S):
+        fields = {"address": address, "seconds": round(STOP_TIMEOUT_S)}
         raise CommandFailed(_("the emulator at {address} is still running after {seconds} s", **fields))
 
 

@@ -231,7 +231,7 @@ def _environment(client: Client) -> Mapping[str, str]:
     return inherited | {
         "ALIBABA_CLOUD_ACCESS_KEY_ID": keys.access_key_id,
         "ALIBABA_CLOUD_ACCESS_KEY_SECRET": keys.access_key_secret,
-        "LOCALYUN_ACCOUNT_ID": keys.account_id,
+        "LOCALYUN_ACCOUNT_ID": client.account,
         "LOCALYUN_REGION": keys.region,
         "PYTHONUNBUFFERED": "1",
         **({} if is_chinese() else {"LANGUAGE": "C"}),  # the program cannot know that this terminal has no Chinese

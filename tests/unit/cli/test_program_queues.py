@@ -2,6 +2,7 @@
 
 import base64
 import json
+import sys
 
 import pytest
 
@@ -44,6 +45,19 @@ def test_queue_is_created_listed_changed_and_deleted(program, queue):
     assert [item["QueueName"] for item in data(program.run("queue", "list", "--json"))] == ["mails"]
 
 
+def test_attributes_hold_what_only_the_management_api_shows(program):
+    """Type and dead-letter queue, as a file has set them."""
+    dead = '{Enabled: true, DeadLetterTargetQueue: dead, MaxReceiveCount: "2"}'
+    file = f"queues:\n  dead: {{}}\n  ff: {{QueueType: fifo}}\n  orders: {{DlqPolicy: {dead}}}\n"
+    (program.folder / "localyun.yaml").write_text(file)
+    program.start()
+
+    told = data(program.run("queue", "attributes", "orders", "--json"))
+
+    assert told["DlqPolicy"] == {"Enabled": True, "DeadLetterTargetQueue": "dead", "MaxReceiveCount": "2"}
+    assert data(program.run("queue", "attributes", "ff", "--json"))["QueueType"] == "fifo"
+
+
 def test_resources_of_another_region_are_reached_by_a_variable(program, queue):
     """What a client made in another region is not lost: commands say where to look, and can look there."""
     there = {"LOCALYUN_REGION": "cn-shanghai"}
@@ -81,6 +95,24 @@ def test_resources_of_an_earlier_account_are_named(program, queue):
     assert f"only account 77 was searched; there are resources in {former}; {command}" in missing
     keys = {"LOCALYUN_ACCESS_KEY_ID": added["accessKeyId"], "LOCALYUN_ACCESS_KEY_SECRET": added["accessKeySecret"]}
     assert rows(program.run("queue", "list", LOCALYUN_ACCOUNT_ID=former, **keys)) == [["orders", "0", "0", "0"]]
+
+
+def test_keys_of_an_added_account_are_its_own(program, queue):
+    """Lists, `env` and `exec` go by the account of the keys in the shell, not by the emulator's own."""
+    own = data(program.run("status", "--json"))["account"]
+    added = data(program.run("account", "add", "77", "--json"))
+    keys = {"LOCALYUN_ACCESS_KEY_ID": added["accessKeyId"], "LOCALYUN_ACCESS_KEY_SECRET": added["accessKeySecret"]}
+    program.run("queue", "create", "mails", **keys)
+
+    listed = program.run("queue", "list", **keys)
+    env = data(program.run("env", "--json", **keys))
+    told = program.run("exec", "--", sys.executable, "-c", "import os; print(os.environ['ACCOUNT_ID'])", **keys)
+
+    assert rows(listed) == [["mails", "0", "0", "0"]]
+    advice = "LOCALYUN_ACCESS_KEY_ID in this shell chooses the account"
+    assert f"only account 77 is listed; there are more in {own} (1); {advice}" in " ".join(listed.stderr.split())
+    assert (env["LOCALYUN_ACCOUNT_ID"], env["ALIBABA_CLOUD_ACCOUNT_ID"]) == ("77", "77")
+    assert told.stdout == "77\n"
 
 
 def test_missing_resource_is_only_missing_where_there_is_one_region(program, queue):

@@ -65,18 +65,6 @@ def test_clients_in_a_folder_below_say_that_the_emulator_above_runs(program, wor
     assert "--port auto" not in refused.stderr
 
 
-def test_a_state_folder_that_was_deleted_is_named_with_the_process(program):
-    """Nothing else can end the emulator: its keys are gone."""
-    _, address = program.start()
-    port, pid = address.rpartition(":")[2], json.loads(program.run("status", "--json").stdout)["pid"]
-    shutil.rmtree(program.folder / ".localyun")
-
-    refused = program.run("stop", LOCALYUN_PORT=port)
-
-    assert f"its state folder {program.folder / '.localyun'} was deleted" in refused.stderr
-    assert f"kill {pid}" in refused.stderr
-
-
 def test_stop_leaves_the_emulator_of_another_folder_alone(folders):
     """It says whose it is and how to end that one, not how to start one."""
     program, _, in_other = folders
@@ -88,6 +76,21 @@ def test_stop_leaves_the_emulator_of_another_folder_alone(folders):
     assert f"belongs to {state}" in refused.stderr
     assert f"Nothing was stopped; localyun stop --state {state} ends it." in refused.stderr
     assert program.run("status").returncode == 0
+
+
+def test_stop_ends_the_emulator_of_a_deleted_folder(folders):
+    """Its keys are gone, so that it cannot be called any more; other commands say so and name the way out."""
+    program, port, _ = folders
+    state = program.folder / ".localyun"
+    shutil.rmtree(state)
+
+    told = program.run("status", LOCALYUN_PORT=port)
+    stopped = program.run("stop")
+
+    assert told.returncode == 3
+    assert f"its state folder {state} was deleted; localyun stop --state {state} ends it." in told.stderr
+    assert stopped.stdout == f"stopped http://127.0.0.1:{port}\n"
+    assert program.run("list", "--json").stdout == "[]\n"
 
 
 def test_stop_without_an_emulator_says_what_runs_elsewhere(program):

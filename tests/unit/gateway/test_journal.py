@@ -68,6 +68,38 @@ def test_only_the_last_lines_are_kept(journal):
     assert told(journal, "r1") == [f"line {number}" for number in range(30, 80)]
 
 
+def effects(journal):
+    return [fields["number"] for _, _, _, fields in journal.effects(100)]
+
+
+def test_effects_of_a_state_that_was_undone_are_left_out(journal):
+    """A checkpoint that is restored twice, then an earlier one, then the first again."""
+
+    def log(*numbers):
+        for number in numbers:
+            on_account_of("r1", "line %(number)d", number=number)
+
+    log(1)
+    early = journal.kept()
+    log(2)
+    late = journal.kept()
+    log(3)
+    journal.put_back(late)
+    log(4)
+    journal.put_back(late)
+    assert effects(journal) == [1, 2]
+    log(5)
+    journal.put_back(early)
+    log(6)
+    assert effects(journal) == [1, 6]
+    journal.put_back(late)
+    log(7)
+    assert effects(journal) == [1, 2, 7]
+    journal.put_back(None)
+    assert effects(journal) == []
+    assert len(journal.find("r1")) == 7
+
+
 @pytest.mark.parametrize("request_id", ["", "nobody"])
 def test_an_unknown_request_has_no_lines(journal, request_id):
     """Nor has the empty one, which would be everybody's."""
