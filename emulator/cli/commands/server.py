@@ -203,7 +203,9 @@ _COLUMNS = {"account": "accountId", "access key": "accessKeyId", "secret": "acce
 def add_account(arguments: Namespace, settings: Settings) -> int:
     """Add an account and print its key."""
     content = {"accountId": arguments.account} if arguments.account else {}
-    return show(arguments, [connect(settings).admin("POST", "accounts", content)], as_list=False)
+    made = connect(settings).admin("POST", "accounts", content)
+    shown = made if wants_json(arguments) else {_(heading): made[name] for heading, name in _COLUMNS.items()}
+    return show(arguments, [shown], as_list=False)
 
 
 def list_accounts(arguments: Namespace, settings: Settings) -> int:
