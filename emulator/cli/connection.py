@@ -11,6 +11,7 @@ import shlex
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -185,6 +186,16 @@ class Reply:
         return CallRefused(self.status, str(code), str(message), content)
 
 
+def _above(state: Path) -> str:
+    """Return how to use the emulator of the nearest folder above that of *state*, empty when none runs there."""
+    owners = {Path(each.state).parent: each.state for each in endpoint.running()}
+    found = next((folder for folder in state.parent.parents if folder in owners), None)
+    if found is None:
+        return ""
+    text = _("The emulator of {folder}, a folder above, runs: go there, or use it with --state {state}.")
+    return text.format(folder=found, state=shlex.quote(owners[found]))
+
+
 class Connection:
     """Reaches the emulator at *where* and knows whether it is the one of *keys* (None when the state folder has none).
 
@@ -233,7 +244,7 @@ class Connection:
                 "no emulator has been started for {state}; run localyun start -d first, or name another folder with "
                 "--state DIR"
             )
-            raise NoEmulator(text.format(state=self._state))
+            raise NoEmulator(text.format(state=self._state), _above(Path(str(self._state))))
         return self._found_keys
 
     def health(self, timeout_s: float = 5.0) -> dict[str, Any]:
@@ -303,6 +314,8 @@ class Connection:
         if self.endpoint.source == endpoint.VARIABLE:
             advice = _("In this shell, {variable} selects it: open a new terminal.")
             advice = advice.format(variable=endpoint.VARIABLE)
+        elif above := _above(Path(str(self._state))):
+            advice = above
         else:
             advice = _("Start one for this folder with localyun start --port auto") + other
         return OtherEmulator(text.format(**fields), advice, str(owner.state) if owner else "")

@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from emulator.testing.process import Emulator
 
 _BASELINE = "pytest-baseline"
-_LINES = 150
-"""So many of each part are shown: the beginning of a tree, which has the cause, and the end of what grows."""
-
-_TREES = 10
 _EXPLORED = "localyun exploration"
 _SHARE = "_localyun_share"
 _SHARE_ID = re.compile(r"-?share-\d+-of-\d+")
@@ -327,7 +323,9 @@ def pytest_runtest_makereport(item: pytest.Item, call: "pytest.CallInfo[None]") 
     report = yield
     kit = item.stash.get(_KIT, None)
     if kit is not None and report.failed and report.when == "call":
-        report.sections.append(("localyun", _story(kit)))
+        from emulator.testing.story import story  # for a failure only
+
+        report.sections.append(("localyun", story(kit)))
     if kit is not None and (kit.explored or kit.exploration is not None) and report.when == "call":
         from emulator.testing.exploring import keep
 
@@ -362,74 +360,6 @@ def _claim_name() -> None:
         claim_name()
     except ImportError as error:
         raise pytest.UsageError(str(error)) from error
-
-
-def _story(kit: "Localyun") -> str:
-    """Return what the emulator did; when it does not tell, that it does not."""
-    try:
-        lines: list[dict[str, Any]] = kit.api.admin("GET", "report")["lines"]
-    except Exception as error:  # a report must not hide the failure it is about
-        return f"the emulator does not answer: {error}"
-    parts = [_waiting(kit), _requests(lines), _output(lines), *_trees(kit)]
-    return "\n\n".join(part for part in parts if part) or "no request reached the emulator"
-
-
-def _end_of(title: str, lines: list[str]) -> str:
-    """Return a part of the report with its last lines."""
-    if len(lines) > _LINES:
-        lines = [f"... {len(lines) - _LINES} lines before", *lines[-_LINES:]]
-    return "\n".join([title, *lines]) if lines else ""
-
-
-def _waiting(kit: "Localyun") -> str:
-    status = kit.api.admin("GET", "status")
-    parts = (("triggers that wait", status["waiting"]), ("problems in the functions folder", status["problems"]))
-    return "\n\n".join("\n".join([title, *lines]) for title, lines in parts if lines)
-
-
-def _requests(lines: list[dict[str, Any]]) -> str:
-    asked = {line["request"]: line for line in lines if "operation" in line}
-    effects: dict[str, list[dict[str, Any]]] = {}
-    others = []
-    for line in lines:
-        if "operation" in line or line["logger"] == "function":
-            continue
-        cause = next((name for name in (line.get("trace"), line.get("cause")) if name in asked), None)
-        if cause is None:
-            others.append(line)
-        else:
-            effects.setdefault(cause, []).append(line)
-    shown = []
-    for request, line in asked.items():
-        shown.append(f"{_time(line)}  {line['service']} {line['operation']}  {line['status']}  {request}")
-        shown += [f"    {_time(each)}  {each['message']}" for each in effects.get(request, ())]
-    shown += [f"{_time(each)}  {each['message']}" for each in others]
-    return _end_of("requests and what they caused", shown)
-
-
-def _output(lines: list[dict[str, Any]]) -> str:
-    shown = []
-    for line in lines:
-        if line["logger"] == "function":
-            shown += [f"{line['function']}  {text}" for text in line["message"].splitlines()]
-    return _end_of("function logs", shown)
-
-
-def _trees(kit: "Localyun") -> list[str]:
-    trees = []
-    for flow, execution in kit.begun()[-_TREES:]:
-        try:
-            tree = kit.command("flow", "history", flow, execution).rstrip().splitlines()
-        except Exception as error:  # deleted by the test, perhaps
-            tree = str(error).splitlines()
-        if len(tree) > _LINES:
-            tree = [*tree[:_LINES], f"... {len(tree) - _LINES} lines more"]
-        trees.append("\n".join([f"execution {flow}/{execution}", *tree]))
-    return trees
-
-
-def _time(line: dict[str, Any]) -> str:
-    return re.sub(r"^.*T|Z$", "", str(line["time"]))
 
 
 def _functions_folder(config: pytest.Config, *, must_exist: bool = True) -> Path | None:

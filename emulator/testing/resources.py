@@ -330,7 +330,10 @@ class Execution:
             if self.describe(wait_s)["Status"] not in {"Starting", "Running"}:
                 return self
             left -= wait_s
-        raise TestingError(f"{self.flow}/{self.name} is still {self.status} after {timeout_s:g} s")
+        raise TestingError(
+            f"{self.flow}/{self.name} is still {self.status} after {timeout_s:g} s; "
+            "localyun.skip_until(execution=...) skips its waits"
+        )
 
     @property
     def usage(self) -> Usage:

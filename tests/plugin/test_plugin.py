@@ -170,6 +170,9 @@ FAILING |= {
                 localyun.queue("of-another-test")
 
             def test_reported(localyun):
+                localyun.mock("shop/fale", returns=1)
+                localyun.queue("empty").receive()
+                localyun.clock.advance("2d")
                 run = localyun.flow("ordering", FLOW).start({})
                 localyun.skip_until(execution=run)
                 assert run.status == "Succeeded"
@@ -186,6 +189,9 @@ def test_report_of_a_failing_test_tells_what_the_emulator_did(failing):
     assert "execution ordering/" in section
     assert "order" in section
     assert "of-another-test" not in section
+    assert "mocks that were not called\nshop/fale\n" in section
+    assert "404 MessageNotExist" in section
+    assert re.search(r"\n\d{4}-\d\d-\d\d\n", section)
 
 
 def test_workers_have_a_clock_of_their_own(project):

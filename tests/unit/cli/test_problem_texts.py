@@ -96,6 +96,6 @@ def test_the_sides_of_a_difference_are_named_in_chinese(chinese, capsys):
 @pytest.mark.usefixtures("chinese")
 def test_why_a_file_is_no_yaml_is_told_in_chinese(tmp_path):
     """The parser's reason too."""
-    (found,) = findings_of("a: [", tmp_path)
+    (found,) = findings_of("a: ]", tmp_path)
 
     assert listed(Path("s.yaml"), [found]).startswith("s.yaml:1: 不是有效的 YAML\uff1a此处应有内容")

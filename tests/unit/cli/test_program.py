@@ -264,7 +264,7 @@ def test_broken_configuration_is_wrong_usage(program):
     """The file and the line are named and the exit code is 2, in the background too."""
     (program.folder / "localyun.yaml").write_text("auth: verify\nprot: 1\n")
 
-    for words in (["start"], ["start", "-d"], ["status"]):
+    for words in (["start"], ["start", "-d"], ["queue", "list"]):
         done = program.run(*words)
         assert done.returncode == 2
         assert done.stderr.startswith("localyun: localyun.yaml:2: there is no setting 'prot'; did you mean port?")

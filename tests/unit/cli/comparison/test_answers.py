@@ -80,9 +80,9 @@ def test_a_body_that_the_recording_lacks_is_not_compared():
     ("text", "reason"),
     [
         ("", "Expecting value"),
-        ("{}", "'log' is missing"),
+        ("{}", "log is missing"),
         ("[]", "it is JSON, but"),
-        ('{"log": {"entries": [{}]}}', "'request' is missing"),
+        ('{"log": {"entries": [{}]}}', "request is missing"),
         ('{"log": {"entries": 1}}', "it is JSON, but"),
     ],
 )
