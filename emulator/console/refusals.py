@@ -254,7 +254,6 @@ SENTENCES = (
     "the queue {name} does not exist",
     "the topic {name} does not exist",
     "a version is a number from 1 on",
-    "the name is for the published versions of a function",
     "a checkpoint's name has letters, digits, '.', '_' and '-', up to 128, and begins with one of the first two",
     "no such value is known: {name}",
     "when of a breakpoint is one of {choices}, and step is a text",
