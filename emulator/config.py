@@ -283,7 +283,7 @@ def _no_setting(key: str) -> Phrase:
 HOSTS = Items(TEXT, least=1)
 """Addresses or names: a list, or a text with commas between them."""
 
-_PORT = Whole(0, 65535, words={"auto": AUTO_PORT})
+_PORT = Whole(0, 65535, words={"auto": AUTO_PORT}, expected=Phrase("a whole number from 0 to 65535, or auto"))
 _DAYS = Duration(
     0, _MOST_DAYS, "days", expected=Phrase("a whole number of days up to {most}, 0 for no limit", most=_MOST_DAYS)
 )

@@ -39,7 +39,8 @@ TABLES: Final = {
 OF_CALLS: Final = frozenset(
     {
         *("HandledInvocationError", "UnhandledInvocationError", "InitializationError"),
-        *("InvalidFunctionFile", "FcCommonError", "HandlerNotFound", "ImportModuleError"),
+        *("InvalidFunctionFile", "FcCommonError", "HandlerNotFound", "InvalidHandleName"),
+        *("ImportModuleError", "UserCodeSyntaxError"),
     }
 )
 """What a call of a function answers beside the table: ``X-Fc-Error-Type`` and ``errorType``."""

@@ -3,7 +3,7 @@
 from argparse import SUPPRESS
 
 from emulator.cli.deploy_grammar import add_within
-from emulator.cli.parameters import at_least_one, percentage
+from emulator.cli.parameters import at_least_one, percentage, whole_number
 from emulator.cli.parser import Commands, Parser, command, group
 
 
@@ -82,7 +82,7 @@ def add_flow(actions: Commands) -> None:
         "execution", metavar="EXECUTION", nargs="?", help="the execution, if the first argument is the name of a flow"
     )
     fork.add_argument("--before", metavar="STEP", help="fork before the last time this step was entered")
-    fork.add_argument("--event", type=int, metavar="NUMBER", help="fork before this event")
+    fork.add_argument("--event", type=whole_number, metavar="NUMBER", help="fork before this event")
     fork.add_argument("--input", metavar="JSON", help="input of the step (default: its original input)")
     fork.add_argument("--definition", metavar="FILE", help="continue with this definition")
     _add_parameters(fork)

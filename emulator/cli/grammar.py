@@ -9,6 +9,7 @@ from emulator.cli.deploy_grammar import add_deploy
 from emulator.cli.flow_grammar import add_flow
 from emulator.cli.lab_grammar import LAB_GROUPS
 from emulator.cli.message_grammar import add_queue, add_topic
+from emulator.cli.parameters import whole_number
 from emulator.cli.parser import Commands, Outline, add_option, command, group
 
 
@@ -90,7 +91,7 @@ def _add_function_commands(commands: Commands) -> None:
         "function", nargs="?", default="", metavar="SERVICE/FUNCTION", help="print only this function's lines"
     )
     logs.add_argument("-f", "--follow", action="store_true", help="print new lines as they arrive")
-    logs.add_argument("-n", "--lines", type=int, default=100, help="number of earlier lines (default: 100)")
+    logs.add_argument("-n", "--lines", type=whole_number, default=100, help="number of earlier lines (default: 100)")
     logs.add_argument(
         "--request",
         default="",
@@ -115,7 +116,7 @@ def _add_function_commands(commands: Commands) -> None:
     )
     invoke.add_argument(
         "--debug-port",
-        type=int,
+        type=whole_number,
         default=0,
         metavar="PORT",
         help="with --debug: port for the debugger (default: any free one)",

@@ -2,6 +2,7 @@
 
 from argparse import SUPPRESS
 
+from emulator.cli.parameters import whole_number
 from emulator.cli.parser import Commands, command, group
 
 
@@ -23,9 +24,11 @@ def _add_clock(commands: Commands) -> None:
     until.add_argument("--queue", metavar="QUEUE", help="stop when this queue has visible messages")
     until.add_argument("--calls", metavar="[SERVICE/]FUNCTION", help="stop when this function has been called")
     skip.add_argument(
-        "--visible", type=int, default=1, metavar="N", help="with --queue: number of messages (default: 1)"
+        "--visible", type=whole_number, default=1, metavar="N", help="with --queue: number of messages (default: 1)"
     )
-    skip.add_argument("--count", type=int, default=1, metavar="N", help="with --calls: number of calls (default: 1)")
+    skip.add_argument(
+        "--count", type=whole_number, default=1, metavar="N", help="with --calls: number of calls (default: 1)"
+    )
     skip.add_argument("--limit", default="1h", metavar="D", help="maximum time to move the clock (default: 1h)")
     skip.add_argument("--timeout", default="10s", metavar="D", help="maximum real time to wait (default: 10s)")
 
@@ -58,12 +61,14 @@ def _add_fault(actions: Commands) -> None:
     effect.add_argument(
         "--function", choices=("timeout", "crash", "oom", "exception"), help="make the function fail in this way"
     )
-    add.add_argument("--status", type=int, metavar="N", help="with --error: HTTP status (default: the error's own)")
+    add.add_argument(
+        "--status", type=whole_number, metavar="N", help="with --error: HTTP status (default: the error's own)"
+    )
     add.add_argument("--delay", metavar="D", help="delay the call by this duration")
-    add.add_argument("--after", type=int, metavar="N", help="skip the first N calls")
-    add.add_argument("--times", type=int, metavar="N", help="inject the fault at most N times")
+    add.add_argument("--after", type=whole_number, metavar="N", help="skip the first N calls")
+    add.add_argument("--times", type=whole_number, metavar="N", help="inject the fault at most N times")
     add.add_argument("--probability", type=float, metavar="P", help="probability of the fault, from 0 to 1")
-    add.add_argument("--seed", type=int, metavar="N", help="random seed (default: 0)")
+    add.add_argument("--seed", type=whole_number, metavar="N", help="random seed (default: 0)")
     command(actions, "list", "lab:list_faults", "list the faults")
     remove = command(actions, "remove", "lab:remove_fault", "remove a fault")
     remove.add_argument("name", metavar="ID", nargs="?", help="the fault (default: all)")
@@ -96,7 +101,11 @@ def _add_mock(actions: Commands) -> None:
 def _add_sink(actions: Commands) -> None:
     add = command(actions, "add", "lab:add_sink", "create a sink and print its address")
     add.add_argument(
-        "--status", type=int, action="append", metavar="N", help="HTTP status to return; repeatable, one per request"
+        "--status",
+        type=whole_number,
+        action="append",
+        metavar="N",
+        help="HTTP status to return; repeatable, one per request",
     )
     command(actions, "list", "lab:list_sinks", "list the sinks")
     show = command(actions, "show", "lab:show_sink", "print what a sink has received")
@@ -143,7 +152,7 @@ def _add_explore(commands: Commands) -> None:
     explore.add_argument("--input", default="{}", metavar="JSON", help="input of the execution (default: {})")
     explore.add_argument(
         "--deviations",
-        type=int,
+        type=whole_number,
         default=2,
         metavar="N",
         help="maximum number of changes to the first order (default: 2)",
@@ -152,7 +161,9 @@ def _add_explore(commands: Commands) -> None:
     explore.add_argument(
         "--faults", metavar="FAULTS", help="faults to inject into effects, such as lost-after,duplicate"
     )
-    explore.add_argument("--runs", type=int, default=500, metavar="N", help="maximum number of runs (default: 500)")
+    explore.add_argument(
+        "--runs", type=whole_number, default=500, metavar="N", help="maximum number of runs (default: 500)"
+    )
     explore.add_argument("--mocks", metavar="FILE", help="file with a JSON list of mocks, as in the HTTP API")
     explore.add_argument(
         "--schedule", metavar="SCHEDULE", help="run only this order, such as 3:1,7:2, and keep the execution"

@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from emulator.cli.refusals import told  # for an error message only
 
             complain(told(error, parsed, settings))
-            if error.status == 404:
+            if error.status == 404 and not (error.is_own and error.code == "NotFound"):  # what no region has
                 from emulator.cli.client import say_where_else  # the call that failed has imported it
 
                 say_where_else(settings)

@@ -1,6 +1,7 @@
 """The part of the grammar that deals with messages: queues, topics and subscriptions."""
 
 from emulator.cli.output import is_chinese
+from emulator.cli.parameters import whole_number
 from emulator.cli.parser import Commands, Outline, Parser, command, group
 
 
@@ -26,20 +27,25 @@ def add_queue(actions: Commands) -> None:
     _add_body(send)
     send.add_argument(
         "--delay-seconds",
-        type=int,
+        type=whole_number,
         metavar="N",
         help="seconds until the message is visible (default: the queue's delay)",
     )
-    send.add_argument("--priority", type=int, metavar="N", help="priority from 1 (received first) to 16 (default: 8)")
+    send.add_argument(
+        "--priority", type=whole_number, metavar="N", help="priority from 1 (received first) to 16 (default: 8)"
+    )
     for getter in (receive, peek):
         getter.add_argument(
-            "-n", "--number", type=int, default=1, help="maximum number of messages, up to 16 (default: 1)"
+            "-n", "--number", type=whole_number, default=1, help="maximum number of messages, up to 16 (default: 1)"
         )
         getter.add_argument(
             "--base64", action="store_true", help="decode bodies from Base64, as the Python and Java SDKs do"
         )
     receive.add_argument(
-        "--wait", type=int, metavar="N", help="wait up to N seconds for a message (default: the queue's setting)"
+        "--wait",
+        type=whole_number,
+        metavar="N",
+        help="wait up to N seconds for a message (default: the queue's setting)",
     )
     receive.add_argument("--delete", action="store_true", help="delete the messages after printing them")
 
@@ -84,4 +90,6 @@ def add_topic(actions: Commands) -> None:
     _add_attributes(subscribe, "Subscription", without="Endpoint")
     deliveries.add_argument("--full", action="store_true", help="print deliveries in full: body, URL, headers")
     for shown in (deliveries, outbox):
-        shown.add_argument("-n", "--number", type=int, default=100, help="maximum number of entries (default: 100)")
+        shown.add_argument(
+            "-n", "--number", type=whole_number, default=100, help="maximum number of entries (default: 100)"
+        )

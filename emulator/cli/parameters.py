@@ -20,6 +20,17 @@ def parameters_of(texts: Sequence[str]) -> dict[str, str]:
     return parameters
 
 
+def whole_number(text: str) -> int:
+    """Return a whole number.
+
+    Raises: ArgumentTypeError.
+    """
+    try:
+        return int(text)
+    except ValueError:
+        raise ArgumentTypeError(_("must be a whole number, not {text!r}", text=text)) from None
+
+
 def at_least_one(text: str) -> int:
     """Return a number of processes or calls at once.
 

@@ -90,7 +90,10 @@ class Declarations:
             change = _differing(declared.change, before)
             if "fifo" in change:
                 attribute = f"{kind.title()}Type"
-                reason = "the {kind} exists and its {attribute} cannot be changed; delete the {kind} first"
+                reason = (
+                    "the {kind} exists and its {attribute} cannot be changed: start without these lines, delete the "
+                    "{kind}, and start with them again"
+                )
                 raise _error(declared.part, Phrase(reason, kind=Phrase(kind), attribute=attribute))
             if change:
                 catalog.change(self._tenant, name, change)

@@ -140,6 +140,12 @@ def end_session(pid: int) -> None:
             os.killpg(pid, signal.SIGKILL)
 
 
+def ask_to_end(pid: int) -> None:
+    """Send SIGTERM to a process, if it is still there; on Windows that ends it at once."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+
+
 def own_command(*words: str) -> list[str]:
     """Return the command line of ``localyun`` with these *words*, run by this interpreter from this installation.
 

@@ -78,8 +78,8 @@ def test_every_variable_is_read(tmp_path, variable, value, field, expected):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("port: many", "localyun.yaml:1: port must be a whole number from 0 to 65535, not 'many'"),
-        ("\nport: 70000", "localyun.yaml:2: port must be a whole number from 0 to 65535, not 70000"),
+        ("port: many", "localyun.yaml:1: port must be a whole number from 0 to 65535, or auto, not 'many'"),
+        ("\nport: 70000", "localyun.yaml:2: port must be a whole number from 0 to 65535, or auto, not 70000"),
         ("port: true", "localyun.yaml:1: port must be a whole number"),
         ("prot: 1", "localyun.yaml:1: there is no setting 'prot'; did you mean port?"),
         ("queue: {}", "localyun.yaml:1: there is no setting 'queue'; did you mean queues?"),

@@ -11,6 +11,7 @@ from emulator.cli.output import (
     CallRefused,
     WrongUsage,
     _,
+    note,
     say,
     say_json,
     say_pairs,
@@ -39,7 +40,12 @@ def start(arguments: Namespace, settings: Settings) -> int:
     if arguments.follow:
         from emulator.cli.commands.flow_history import follow  # draws trees, which the other commands do not
 
-        return follow(client, arguments, started["Name"])
+        try:
+            return follow(client, arguments, started["Name"])
+        except KeyboardInterrupt:
+            stop = f"localyun flow stop {shlex.quote(arguments.flow)} {shlex.quote(started['Name'])}"
+            note(_("the execution goes on; {command} stops it", command=stop))
+            raise
     return show_started(started, as_json=wants_json(arguments))
 
 

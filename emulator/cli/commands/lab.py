@@ -139,7 +139,7 @@ def _not_done(arguments: Namespace, refusal: CallRefused) -> int:
 def _note(work: Iterable[dict[str, Any]]) -> None:
     for each in work:
         since = _(" since {time}", time=each["since"]) if each.get("since") else ""
-        note(f"  {each['kind']} {each['resource']}{since}: {each['for']}")
+        note(f"  {spoken(each['kind'])} {each['resource']}{since}: {spoken(each['for'])}")
 
 
 _FAULTS = {"fault": "id", "match": "match", "do": "do", "after": "after", "times": "times", "injected": "struck"}

@@ -6,7 +6,6 @@ keys and resources of its own. ``console`` opens the emulator's pages in a brows
 
 import os
 import shlex
-import signal
 import sys
 from argparse import Namespace
 from collections.abc import Callable
@@ -38,6 +37,7 @@ from emulator.cli.output import (
     wants_json,
 )
 from emulator.config import AUTO_PORT, DEFAULT_REGION, OPTIONS, Settings
+from emulator.kernel.system import ask_to_end
 from emulator.keyfile import InstallationKeys
 
 STOP_TIMEOUT_S = 30.0
@@ -57,7 +57,7 @@ def stop(arguments: Namespace, settings: Settings) -> int:
     Raises: CommandFailed when another folder's emulator answers, which goes on running; NoEmulator.
     """
     if (orphan := _without_files(settings)) is not None:
-        os.kill(orphan.pid, signal.SIGTERM)
+        ask_to_end(orphan.pid)
         _wait_for_end(orphan.http, lambda: not is_alive(orphan.pid))
         return _say_stopped(arguments, settings, orphan.http)
     try:
@@ -203,7 +203,9 @@ _COLUMNS = {"account": "accountId", "access key": "accessKeyId", "secret": "acce
 def add_account(arguments: Namespace, settings: Settings) -> int:
     """Add an account and print its key."""
     content = {"accountId": arguments.account} if arguments.account else {}
-    return show(arguments, [connect(settings).admin("POST", "accounts", content)], as_list=False)
+    made = connect(settings).admin("POST", "accounts", content)
+    shown = made if wants_json(arguments) else {_(heading): made[name] for heading, name in _COLUMNS.items()}
+    return show(arguments, [shown], as_list=False)
 
 
 def list_accounts(arguments: Namespace, settings: Settings) -> int:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from emulator.cli.commands import lab
 from emulator.cli.output import DOMAIN, FOLDER
 from tests.catalogue import SAMPLES, compiled, read, sample_texts, texts, unknown_phrases, untranslated
 
@@ -60,7 +61,7 @@ def test_command_speaks_chinese_when_the_locale_does(program):
     help_text = program.run("--help", **chinese).stdout
     assert "停止模拟器" in help_text
     assert "\n选项：\n" in help_text
-    assert "缺少以下参数" in program.run("queue", "send", **chinese).stderr
+    assert "缺少参数：QUEUE, BODY" in program.run("queue", "send", **chinese).stderr
     assert "没有模拟器响应\uff1a连接被拒绝" in program.run("status", **chinese).stderr
 
 
@@ -135,3 +136,26 @@ def test_what_a_command_lacks_is_told_in_chinese(program, words, refused):
 
     assert done.returncode == 2
     assert refused in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("work", "said"),
+    [
+        ({"kind": "call", "resource": "to", "for": "the end of call 7"}, "调用 to: 调用 7 结束"),
+        (
+            {"kind": "recurring", "resource": "report", "for": "schedule nightly, again and again"},
+            "周期 report: 定时调度 nightly\uff0c周期性触发",
+        ),
+        (
+            {"kind": "waiting", "resource": "f/e", "for": "a report of the task token of step ask"},
+            "等待中 f/e: 步骤 ask 的任务令牌的报告",
+        ),
+    ],
+    ids=lambda value: value["kind"] if isinstance(value, dict) else "",
+)
+@pytest.mark.usefixtures("chinese")
+def test_what_is_waited_for_is_said_in_chinese(work, said, capsys):
+    """As the clock, settle and skip list it."""
+    lab._note([{**work, "since": None}])
+
+    assert capsys.readouterr().err == f"  {said}\n"

@@ -238,6 +238,7 @@ def test_lines_of_help_are_those_of_textwrap(text, width):
         (["completion", "bas"], "invalid choice: 'bas' (choose from bash, zsh, fish); did you mean bash?\n"),
         (["completion", "tcsh"], "invalid choice: 'tcsh' (choose from bash, zsh, fish)\n"),
         (["start", "--auth", "lenientt"], "(choose from verify, lenient); did you mean lenient?\n"),
+        (["fault", "add", "--status", "abc"], "argument --status: must be a whole number, not 'abc'\n"),
         (["fault", "add", "--drop", "afer"], "(choose from before, after); did you mean after?\n"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -77,6 +77,8 @@ def test_resources_of_another_region_are_reached_by_a_variable(program, queue):
     assert data(program.run("status", "--json"))["regions"] == ["cn-hangzhou", "cn-shanghai"]
     assert "only cn-hangzhou was searched; to search cn-shanghai: LOCALYUN_REGION=cn-shanghai" in missing.stderr
     assert "only cn-shanghai was searched; to search cn-hangzhou: LOCALYUN_REGION=cn-hangzhou" in typo.stderr
+    for words in (("account", "remove", "9"), ("sink", "remove", "9")):  # these are in no region
+        assert program.run(*words).stderr.count("localyun:") == 1
 
 
 def test_resources_of_an_earlier_account_are_named(program, queue):

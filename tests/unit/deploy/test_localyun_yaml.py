@@ -246,7 +246,9 @@ def test_type_of_what_exists_cannot_be_changed(messaging, first, second):
     """Messages are in it already; the user has to decide."""
     messaging.declare(first)
 
-    with pytest.raises(ConfigError, match=r"cannot be changed; delete the (queue|topic) first"):
+    with pytest.raises(
+        ConfigError, match=r"cannot be changed: start without these lines, delete the (queue|topic), and"
+    ):
         messaging.declare(second)
 
 

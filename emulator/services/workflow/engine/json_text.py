@@ -84,12 +84,12 @@ def _refuse_constant(name: str) -> Any:
 
 
 _KINDS = {
-    list: "an array",
-    str: "a text",
-    int: "a number",
-    float: "a number",
-    bool: "true or false",
-    type(None): "null",
+    list: "it is an array",
+    str: "it is a text",
+    int: "it is a number",
+    float: "it is a number",
+    bool: "it is true or false",
+    type(None): "it is null",
 }
 
 _decoder = json.JSONDecoder(parse_constant=_refuse_constant)
@@ -111,7 +111,7 @@ def parse_object(text: str) -> dict[str, Any]:
         raise
     except (ValueError, RecursionError) as error:
         raise NotAnObject(str(error)) from error
-    raise NotAnObject(f"it is {_KINDS[type(value)]}")
+    raise NotAnObject(_KINDS[type(value)])
 
 
 def parse_value(text: str) -> Any:
