@@ -82,7 +82,7 @@ def post():
             {"name": "made", "Type": "FDL", "Definition": "version: v1\ntype: flow\nsteps:\n- {type: tsk, name: a}\n"},
             "InvalidArgument: 参数错误：Definition：steps[0].type：未知的步骤类型；可用的有：task、pass、",
         ),
-        ("/flows/present/start", {"input": "[]"}, "InvalidArgument: 参数错误：Input 必须是 JSON 对象：不是 JSON 对象"),
+        ("/flows/present/start", {"input": "[]"}, "InvalidArgument: 参数错误：Input 必须是 JSON 对象：它是数组"),
         (
             "/flows/present/start",
             {"input": "x"},
