@@ -30,6 +30,7 @@ PAGES = {
 CHINESE = "zh-CN/"
 ABOUT = "在本机运行阿里云函数计算、轻量消息队列（原 MNS）和云工作流 CloudFlow。"
 """What a page in Chinese says of the site to those who share it; mkdocs.yml has the same in English."""
+TITLES = {"Permanent link": "永久链接", "Dark": "深色", "Light": "浅色"}
 _LINK = re.compile(r"(\]\()(?!https?:|mailto:|#)([^)#\s]+)")
 _BLOCK = re.compile(r"(^```.*?^```$|^    .*?$)", re.DOTALL | re.MULTILINE)
 _FILE_NAME = re.compile(r"\[[\w/.-]+\.md\]\(([^)#\s]+\.md)(#[^)]*)?\)")
@@ -128,6 +129,15 @@ def on_page_context(context: Any, page: Any, config: Any, nav: Any) -> Any:
     for choice, wanted in zip(config.extra["alternate"], (own, CHINESE + own), strict=True):
         choice["link"] = there.get(wanted) or there[wanted[: len(wanted) - len(own)] + "index.md"]
     return {**context, "nav": chinese(nav)} if name.startswith(CHINESE) else context
+
+
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """Return a page with what the theme says in English only, in the page's language."""
+    del config
+    if page.file.src_uri.startswith(CHINESE):
+        for english, translated in TITLES.items():
+            output = output.replace(f'"{english}"', f'"{translated}"')
+    return output
 
 
 def chinese(nav: Navigation) -> Navigation:

@@ -43,8 +43,13 @@ _DETAIL_WIDTH = 100
 _TELLING = (("error", "cause"), ("goto",), ("output",), ("duration",), ("timestamp",), ("input",))
 """Groups of keys in the order of what they tell; the first group with a value is shown."""
 
-_WAITING = {"waitForCallback": "waits for its callback", "sync": "waits for the end of what it started"}
-OUTCOMES = ("running", "failed", "caught", "abandoned", "submitted", *_WAITING.values())
+_WAITING = {
+    **dict.fromkeys(("waitForCallback", "WaitForCustomCallback"), "waits for its callback"),
+    **dict.fromkeys(("sync", "WaitForSystemCallback"), "waits for the end of what it started"),
+}
+"""What a submitted task waits for, by the ``pattern`` and the ``taskMode`` of the two languages."""
+
+OUTCOMES = ("running", "failed", "caught", "abandoned", "submitted", *dict.fromkeys(_WAITING.values()))
 """Words of how a visit ended or what it waits for, for the catalogues."""
 
 STATES = ("starting", "stopped", "timed out")

@@ -32,6 +32,11 @@ NAMES: Final = ("fork", "sessions", "locks", "modes", "alarms", "terminals", "ex
 _without = os.environ.get(VARIABLE, "").split(",")
 
 
+def unknown_names() -> list[str]:
+    """Return the names in the variable that no system lacks anything by."""
+    return [each for each in _without if each and each not in {*NAMES, "all"}]
+
+
 def home() -> Path | None:
     """Return the user's home folder, None for one who has none that is there, as users of servers and containers."""
     with suppress(RuntimeError, OSError):  # older Pythons raise what keeps this user from looking

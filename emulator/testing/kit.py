@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from emulator.kernel.names import EVERYWHERE, fitted
+from emulator.kernel.spelling import suggestion
 from emulator.kernel.system import own_command
 from emulator.testing.api import Api, NotInstalled, TestingError, hidden, refusal, segment
 from emulator.testing.doubles import Call, Faults, InvokeResult, Mock, Sink, calls_of, encoded, readable_answer
@@ -312,10 +313,17 @@ class Localyun:
             raise TestingError(f"{path} was not deployed:\n{error}") from error
 
     def _found(self, path: Path) -> Path:
-        """Return *path* as it is seen from the working directory, else from the test's file."""
-        if not path.exists() and self._folder is not None and (self._folder / path).exists():
+        """Return *path* as it is seen from the working directory, else from the test's file.
+
+        Raises: TestingError when there is no such file.
+        """
+        if path.exists():
+            return path
+        if self._folder is not None and (self._folder / path).exists():
             return self._folder / path
-        return path
+        folders = dict.fromkeys((Path.cwd(), self._folder or Path.cwd()))
+        near = suggestion(path.name, [each.name for folder in folders for each in (folder / path).parent.glob("*")])
+        raise TestingError(f"there is no {path} in {' or '.join(map(str, folders))}{near}")
 
     def begun(self) -> list[tuple[str, str]]:
         """Return flow and name of each execution started since the test began, oldest first."""

@@ -13,6 +13,7 @@ from emulator.cli.output import (
     Fields,
     _,
     complain,
+    note,
     sentences,
     show,
     show_table,
@@ -115,6 +116,8 @@ def receive(arguments: Namespace, settings: Settings) -> int:
     if arguments.delete and messages:
         handles = [Element("ReceiptHandle", message["ReceiptHandle"]) for message in messages]
         service.call("DELETE", path, Element("ReceiptHandles", children=handles))
+        if not wants_json(arguments):
+            note(_("deleted {name}", name=", ".join(str(message["MessageId"]) for message in messages)))
     return code
 
 

@@ -18,10 +18,22 @@ from emulator.app import Emulator
 from emulator.cli import background, endpoint
 from emulator.cli.background import lines, os_reason, state_unusable
 from emulator.cli.main import collection_put_off
-from emulator.cli.output import _, complain, reason_of, say, say_json_line, sentences, spoken, wants_json
+from emulator.cli.output import (
+    WrongUsage,
+    _,
+    complain,
+    enumerated,
+    reason_of,
+    say,
+    say_json_line,
+    sentences,
+    spoken,
+    wants_json,
+)
 from emulator.cli.server_log import ServerLog, stream_for
 from emulator.config import AUTO_PORT, Config, Settings
 from emulator.gateway.server import PortInUse
+from emulator.kernel import system
 from emulator.kernel.clock import Clock, SystemClock
 from emulator.kernel.frozen import replace
 from emulator.keyfile import InstallationKeys, KeyFileDamaged
@@ -52,7 +64,10 @@ _HANDLES_OF_A_START = 16
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
-    """Run an emulator until it is stopped by a signal or by ``localyun stop``."""
+    """Run an emulator until it is stopped by a signal or by ``localyun stop``. Raises: WrongUsage."""
+    if unknown := system.unknown_names():
+        fields = {"variable": system.VARIABLE, "name": unknown[0], "known": enumerated((*system.NAMES, "all"))}
+        raise WrongUsage(_("{variable} has no {name}; there are {known}", **fields))
     if arguments.detach:
         return background.start(settings, as_json=wants_json(arguments))
     config = settings.config

@@ -78,6 +78,24 @@ def test_lines_on_the_page_of_commands_are_those_that_are_printed():
     assert {columns(line) for line in shown} <= printed
 
 
+@pytest.mark.parametrize(
+    "scheduled",
+    [{"pattern": "waitForCallback"}, {"taskMode": "WaitForCustomCallback"}],
+    ids=["a flow", "a state machine"],
+)
+def test_submitted_task_waits_for_its_callback_in_both_languages(scheduled):
+    """Each has its own word for it."""
+    told = (("ExecutionStarted", "", {}), ("StepEntered", "ask", {}), ("TaskScheduled", "ask", scheduled),
+            ("TaskStarted", "ask", {}), ("TaskSubmitted", "ask", {}))  # fmt: skip
+    events = [
+        {"EventId": number, "ScheduleEventId": number - 1, "Type": kind, "StepName": step,
+         "Time": "2026-01-01T00:00:00Z", "EventDetail": json.dumps(detail)}
+        for number, (kind, step, detail) in enumerate(told, 1)
+    ]  # fmt: skip
+
+    assert followed(events)[-1].endswith("ask  waits for its callback")
+
+
 def test_following_in_one_batch_tells_each_step_end_once():
     """Whoever comes late sees the steps, not the waits that are over."""
     events = recorded("everything")

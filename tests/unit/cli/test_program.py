@@ -25,6 +25,14 @@ def test_signal_ends_a_foreground_start_gracefully(program, number):
     assert not (program.folder / ".localyun" / "endpoint.json").exists()
 
 
+def test_start_without_an_unknown_feature_is_refused(program):
+    """A mistyped name would leave the substitute untried."""
+    refused = program.run("start", "-d", LOCALYUN_WITHOUT="fork,lock")
+
+    assert refused.returncode == 2
+    assert "LOCALYUN_WITHOUT has no lock; there are fork, sessions, locks, " in refused.stderr
+
+
 def test_background_start_prints_what_clients_need_and_stop_ends_it(program):
     """start -d returns once calls are served; status and stop find the emulator without being told where it is."""
     started = program.run("start", "-d")

@@ -129,7 +129,9 @@ def test_message_is_sent_peeked_received_and_deleted(program, queue):
     peeked = data(program.run("queue", "peek", "orders", "-n", "16", "--json"))
     received = data(program.run("queue", "receive", "orders", "--delete", "--json"))
     left = rows(program.run("queue", "list"))
+    told = program.run("queue", "receive", "orders", "--delete").stderr
 
+    assert told == f"deleted {peeked[1]['MessageId']}\n"
     assert [message["MessageBody"] for message in peeked] == ["<first>", "second"]
     assert received[0]["MessageId"] == sent["MessageId"]
     assert (received[0]["DequeueCount"], received[0]["Priority"]) == (1, 1)

@@ -45,7 +45,7 @@ def a_program(tmp_path, *, code=0):
 def client():
     """What a tutorial's program gets of a client."""
     keys = Namespace(access_key_id="i", access_key_secret="s", account_id="1", region="cn-hangzhou")
-    return Namespace(endpoint=Endpoint(http="http://127.0.0.1:1", source="here"), keys=keys)
+    return Namespace(endpoint=Endpoint(http="http://127.0.0.1:1", source="here"), keys=keys, account="1")
 
 
 @pytest.fixture

@@ -195,18 +195,6 @@ def test_broken_service_file_is_a_problem_of_all_its_functions(tmp_path: Path):
     assert [bool(row.problem) for row in snapshot.functions if not row.service] == [False]
 
 
-def test_function_cannot_have_the_name_of_the_published_versions(tmp_path: Path):
-    """It is said to be left out."""
-    tree(tmp_path, versions__index_py="")
-
-    snapshot = FolderReader(tmp_path).read()
-
-    assert snapshot.functions == ()
-    assert list(snapshot.warnings) == [
-        f"{tmp_path / 'versions'} is left out: the name is for the published versions of a function"
-    ]
-
-
 def test_setting_that_is_only_deployed_is_reported(tmp_path: Path):
     """With the file in which it has an effect."""
     tree(tmp_path, f__function_yml="timeout: 5\nasyncInvokeConfig: {maxAsyncRetryAttempts: 1}", f__index_py="")
