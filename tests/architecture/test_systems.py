@@ -24,7 +24,6 @@ ANYWHERE = {"chmod", "add_signal_handler"}
 AGENT = "the agent of instances, which is started in its form for the system"
 PLACES = {
     "cli/commands/exec.py": "exec",
-    "cli/commands/server.py": "SIGTERM, which ends a process on Windows too",
     "cli/commands/start.py": "a loop without signals is expected",
     "deploy/files.py": "modes of exported files, which Windows takes and leaves",
     "kernel/owned_folders.py": "locks",
