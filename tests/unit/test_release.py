@@ -80,7 +80,7 @@ def test_first_release_is_the_page_and_its_fragments_are_gone(tree):
     assert files(tree) == {
         "CHANGELOG.md": (
             "# Changelog\n\nChanges that are not released yet are in `changes/`, one file each.\n\n## Unreleased\n\n"
-            "## 1.0.0 - 2030-01-02\n\nThe first release. This is what it offers, by user.\n\n"
+            "## 1.0.0 - 2030-01-02\n\nThe first release, and what it offers to whom.\n\n"
             "**You test it.** It works.\n"
         ),
         "emulator/__init__.py": '"""About."""\n\n__version__ = "1.0.0"\n',
