@@ -31,7 +31,7 @@ KINDS = {"added": "Added", "changed": "Changed", "fixed": "Fixed", "removed": "R
 UNRELEASED = "## Unreleased\n"
 FIRST = (
     "Nothing has been released yet. The first release will be 1.0.0. This is what it offers, by user.",
-    "The first release. This is what it offers, by user.",
+    "The first release, and what it offers to whom.",
 )
 """What the changelog says before the first release, and what it says from then on."""
 

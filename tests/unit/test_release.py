@@ -101,7 +101,7 @@ def test_second_release_gathers_its_fragments(tree):
     text = files(tree)["CHANGELOG.md"]
     assert text.partition("## Unreleased\n")[2].startswith(
         "\n## 1.1.0 - 2030-01-02\n\n### Added\n\n- Arm.\n- Topics are there.\n\n### Fixed\n\n- No wait.\n"
-        "\n## 1.0.0 - 2030-01-02\n\nThe first release."
+        "\n## 1.0.0 - 2030-01-02\n\nThe first release, and what it offers to whom."
     )
     assert list(files(tree)) == ["CHANGELOG.md", "emulator/__init__.py", "changes/README.md"]
 
