@@ -20,7 +20,7 @@ from emulator.kernel.metrics import Family, Sample, gauge, labelled
 from emulator.kernel.paging import Page, cut
 from emulator.services.fc.catalog.code import Download
 from emulator.services.fc.catalog.resolving import Target
-from emulator.services.fc.errors import FcError, InvalidArgument, function_not_found
+from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.invoke.invoking import FunctionCall, refusal
 from emulator.services.fc.invoke.metering import amounts
 from emulator.services.fc.model import FunctionName, Slice, display_name
@@ -107,9 +107,8 @@ class FunctionAdmin:
         if not function:
             return logbook.read_all(self._tenant, lines, follow=follow)
         service, _, name = function.rpartition("/")
-        exists = self._functions.store.function(self._tenant, service, name) is not None
-        if not exists and (service, name) not in logbook.names(self._tenant):
-            raise function_not_found(name, service)
+        if (service, name) not in logbook.names(self._tenant):
+            self._functions.store.existing_function(self._tenant, service, name)
         return logbook.read(self._tenant, service, name, lines, follow=follow)
 
     def code_download(self, token: str) -> Download | None:
@@ -185,11 +184,10 @@ class FunctionAdmin:
 
         Raises: FunctionNotFound when there is neither such a function nor a session of one.
         """
-        functions = self._functions
         service, _, name = function.rpartition("/")
-        found = functions.session_store.latest(self._tenant, service, name, limit)
-        if function and not found and functions.store.function(self._tenant, service, name) is None:
-            raise function_not_found(name, service)
+        found = self._functions.session_store.latest(self._tenant, service, name, limit)
+        if function and not found:
+            self._functions.store.existing_function(self._tenant, service, name)
         return [
             {
                 "function": display_name(session.lane.service, session.lane.function),
@@ -198,7 +196,7 @@ class FunctionAdmin:
                 "kind": session.kind,
                 "status": session.status.value,
                 "version": session.version,
-                "instance": functions.sessions.instance_id(session),
+                "instance": self._functions.sessions.instance_id(session),
                 "used": session.used_at,
                 "due": session.due_at,
             }

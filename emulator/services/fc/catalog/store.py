@@ -136,9 +136,16 @@ class CatalogStore(CountingStore):
         """
         if scope.service:
             return self.existing_service(tenant, scope.service)
-        function = self.function(tenant, "", scope.function)
+        return self.existing_function(tenant, "", scope.function)
+
+    def existing_function(self, tenant: Tenant, service: str, name: str) -> Function:
+        """Return the newest state of a function; *service* is empty for one of 3.0.
+
+        Raises: FunctionNotFound.
+        """
+        function = self.function(tenant, service, name)
         if function is None:
-            raise function_not_found(scope.function)
+            raise function_not_found(name, service)
         return function
 
     def services(self, tenant: Tenant, part: Slice) -> list[Service]:

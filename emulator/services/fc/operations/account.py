@@ -11,7 +11,7 @@ from emulator.kernel.paging import cut
 from emulator.services.fc import codec, limits
 from emulator.services.fc.catalog import fields
 from emulator.services.fc.codec import V2016, V2021, V2023, WITH_SERVICES
-from emulator.services.fc.errors import InvalidArgument, function_not_found
+from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import EVERY, Slice, arn_of, function_arn
 from emulator.services.fc.operations.functions import change_function
 from emulator.services.fc.service import FunctionCompute
@@ -269,8 +269,8 @@ def _resource(fc: FunctionCompute, call: OperationRequest, arn: str, kind: Liter
         raise InvalidArgument(f"resourceArn '{arn[:200]}' does not name one of the {kind}")
     if kind == "services":
         fc.store.existing_service(call.tenant, name)
-    elif fc.store.function(call.tenant, "", name) is None:
-        raise function_not_found(name)
+    else:
+        fc.store.existing_function(call.tenant, "", name)
     return tail
 
 
