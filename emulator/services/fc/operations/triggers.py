@@ -266,7 +266,7 @@ def _domain_config(body: Mapping[str, Any], api: str) -> dict[str, Any]:
 
     Raises: InvalidArgument.
     """
-    config: dict[str, Any] = codec.BODY.reader(DOMAIN)(dict(body), "body")
+    config: dict[str, Any] = codec.BODY.reader(DOMAIN)(dict(body), "")
     auth = config.get("authConfig") or {}
     if auth.get("authType") == "jwt":
         read_rules(auth.get("authInfo"), "authConfig.authInfo")
