@@ -279,6 +279,35 @@ async def test_hooks_of_a_function_are_those_of_its_generation(site, pack):
     assert ran == [(None, "index.preFreeze", "index.preStop"), ("index.initializer", None, "index.preStop")]
 
 
+async def test_3_0_has_no_etags(site, pack):
+    """Neither in answers nor in requests; what 2.0 makes has them."""
+    await site.make_function()
+    await site.v1("POST", "/services/shop/versions", {})
+    body = {"functionName": "order", "runtime": "python3.10", "handler": "index.handler", "code": pack()}
+    await site.v3("POST", "/functions", body)
+    await site.v3("POST", "/functions/order/versions", {})
+    timer = {"triggerName": "t", "triggerType": "timer", "triggerConfig": '{"cronExpression": "@every 1h"}'}
+
+    for site_of, owner, function, count in (
+        (site.v1, "/services/shop", "/services/shop/functions/order", 9),
+        (site.v3, "/functions/order", "/functions/order", 0),
+    ):
+        made = [
+            (f"{function}/triggers", timer, "t"),
+            (f"{owner}/aliases", {"aliasName": "a", "versionId": "1"}, "a"),
+            ("/custom-domains", {"domainName": f"{site_of.__name__}.example.com", "protocol": "HTTP"}, None),
+        ]
+        answers = []
+        for path, content, name in made:
+            one = f"{path}/{name or content['domainName']}"
+            answers += [await site_of("POST", path, content), await site_of("GET", one)]
+            answers += [await site_of("PUT", one, {})]
+            stale = await site_of("PUT", one, {}, If_Match="stale")
+            assert stale.status == (412 if count else 200)
+        assert [answer.status for answer in answers] == [200] * 9
+        assert sum("etag" in answer.headers for answer in answers) == count
+
+
 async def test_account_has_a_default_role_in_2021_alone(site):
     """The members of each version's answer."""
     first, second = [await site.ask("GET", f"/{api}/account-settings") for api in ("2016-08-15", "2021-04-06")]
