@@ -93,6 +93,13 @@ STATES = [
      "States[0].ToleratedFailedCount", "only a distributed map"),
     (state("Type: Map, End: true, ItemsPath: $Input.x, Processor: {ProcessorConfig: {ExecutionMode: Fast}}"),
      "States[0].Processor.ProcessorConfig.ExecutionMode", "Inline, Express or Standard"),
+    (state("Type: Map, End: true, ItemsPath: $Input.x, Processor: {ProcessorConfig: {ExecutionMode: Express}, "
+           "StartAt: b, States: [{Type: Wait, Name: b, Seconds: 21, End: true}]}"),
+     "States[0].Processor", "state 'b' waits longer than the 20 seconds of express flows"),
+    (state("Type: Map, End: true, ItemsPath: $Input.x, Processor: {ProcessorConfig: {ExecutionMode: Express}, StartAt: "
+           f"b, States: [{{Type: Task, Name: b, Action: 'FC:InvokeFunction', TaskMode: WaitForCustomCallback, "
+           f"{PARAMETERS}, End: true}}]}}"),
+     "States[0].Processor", "the TaskMode WaitForCustomCallback of state 'b' is not for express flows"),
     (state("Type: Map, End: true, MaxConcurrency: 41, ItemsPath: $Input.x, "
            "Processor: {StartAt: b, States: [{Type: Succeed, Name: b}]}"), "States[0].MaxConcurrency", "from 1 to 40"),
     (state("Type: Map, End: true, MaxConcurrency: 1, MaxConcuccency: 1, ItemsPath: $Input.x, "
@@ -111,6 +118,8 @@ TASKS = [
     (task("TaskMode: WaitForCustomCallback, Parameters: {}", "OSS:GetObject"), None, "the mode is RequestComplete"),
     (task("Description: x"), "States[0]", "Parameters must have resourceArn"),
     (task("Parameters: {}"), "States[0].Parameters", "'resourceArn' is required"),
+    (task("Parameters: {resourceArn: 'acs:mns:::/queues/q/messages', message: null}", "MNS:SendMessage"),
+     "States[0].Parameters", "'message' is required"),
     (task("Parameters: {resourceArn: x}"), "States[0].Parameters.resourceArn", "unknown form"),
     (task("Parameters: {resourceArn: 'acs:mns:::/queues/q/messages'}"), None, "another kind"),
     (task(f"Parameters: {{resourceArn: '{FC}', invocationType: Later}}"), None, "Sync or Async"),
