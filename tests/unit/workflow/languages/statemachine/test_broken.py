@@ -76,8 +76,6 @@ STATES = [
     (state("Type: Choice, Next: a, Branches: [{Condition: 'true', Next: a}], Default: a"), None, "has no Next"),
     (state("Type: Choice, End: true, Branches: [{Condition: 'true', Next: a}], Default: a"), None, "has no End"),
     (state("Type: Choice, Choices: []"), "States[0].Choices", "here it is Branches"),
-    (state("Type: Choice, Branches: [{Condition: 'true', Next: a}], Default: a"), "States[0]", "loop for ever"),
-    (state("Type: Pass, Next: a"), "States[0]", "loop for ever"),
     (state("Type: Fail, Cause: x"), "States[0].Cause", "here it is Detail"),
     (state("Type: Parallel, End: true"), "States[0]", "'Branches' is required"),
     (state(f"Type: Parallel, End: true, Branches: [{'{},' * 51}]"), "States[0].Branches", "at most 50"),
@@ -183,6 +181,8 @@ ACCEPTED = [
     (HEAD + "  - {Type: Succeed, Name: a}\n  - {Type: Succeed, Name: b}", "no other state leads to 'b'"),
     (task("Parameters: {}", "ECS:DescribeInstances"), "ECS:DescribeInstances is not available here and will fail"),
     (task(f"Parameters: {{resourceArn: '{FC}', colour: red}}"), "has no parameter 'colour'"),
+    (state("Type: Choice, Branches: [{Condition: 'true', Next: a}], Default: a"), "States[0]: no way leads from"),
+    (state("Type: Pass, Next: a"), "loop for ever"),
     (HEAD + f"  - {{Type: Task, Name: a, Next: a, Action: 'FC:InvokeFunction', {PARAMETERS}}}", "loop for ever"),
 ]
 
