@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from emulator.kernel.function_names import read_function
 from emulator.kernel.names import EVERYWHERE, fitted
 from emulator.kernel.spelling import suggestion
 from emulator.kernel.system import own_command
@@ -276,11 +277,15 @@ class Localyun:
         return other
 
     def invoke(self, function: str, event: Any = None, *, qualifier: str = "") -> InvokeResult:
-        """Call ``service/function`` or ``function`` and return the result.
+        """Call ``service/function[.qualifier]`` or ``function[.qualifier]`` and return the result.
 
-        Raises: ApiError when it could not be called.
+        Raises: ApiError when it could not be called, TestingError for what cannot name a function.
         """
-        service, _, name = function.rpartition("/")
+        try:
+            service, name, named = read_function(function)
+        except ValueError:
+            raise TestingError(f"{function!r} does not name a function: service/function or function") from None
+        qualifier = qualifier or named
         if service:
             place = service if not qualifier else f"{service}.{qualifier}"
             target = f"/2016-08-15/services/{segment(place)}/functions/{segment(name)}/invocations"
