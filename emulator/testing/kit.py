@@ -95,6 +95,8 @@ class Localyun:
         return {
             "LOCALYUN_ENDPOINT": self.endpoint,
             "LOCALYUN_TOKEN": self.token,
+            "LOCALYUN_ACCESS_KEY_ID": self.access_key_id,
+            "LOCALYUN_ACCESS_KEY_SECRET": self.access_key_secret,
             "LOCALYUN_ACCOUNT_ID": self.account_id,
             "LOCALYUN_REGION": self.region,
             "LOCALYUN_STATE": self.state,
@@ -151,15 +153,17 @@ class Localyun:
             raise TestingError((done.stderr or done.stdout).strip())
         return done.stdout
 
-    def settle(self, timeout: Duration = "5s") -> None:
-        """Wait until the emulator is idle.
+    def settle(self, timeout: Duration = "5s") -> dict[str, Any]:
+        """Wait until the emulator is idle; return the response (``settled``, ``active``, ``waiting``).
 
         Raises: ApiError (NotSettled), whose ``body["active"]`` says what still does.
         """
-        self.api.admin("POST", "settle", {"timeout": duration(timeout)})
+        return dict(self.api.admin("POST", "settle", {"timeout": duration(timeout)}))
 
     def skip_until(
         self,
+        condition: Mapping[str, Any] | None = None,
+        /,
         *,
         execution: "Execution | str | None" = None,
         queue: "Queue | str | None" = None,
@@ -173,13 +177,15 @@ class Localyun:
         """Skip time until a condition holds.
 
         The condition: an execution has ended (of a flow's name alone, its latest), a queue has *visible* messages, a
-        function *count* calls, all is quiet.
+        function *count* calls, all is quiet. The HTTP API's object, such as ``{"queue": "orders"}``, does as well.
         *limit* bounds the emulator's time, *timeout* the real time.
 
         Raises: ApiError (SkipEnded), whose ``body["active"]`` says what waits for whom.
         """
-        until: dict[str, Any]
-        if execution is not None:
+        until: Mapping[str, Any]
+        if condition is not None:
+            until = condition
+        elif execution is not None:
             name = f"{execution.flow}/{execution.name}" if isinstance(execution, Execution) else execution
             until = {"execution": name}
         elif queue is not None:
