@@ -12,6 +12,8 @@ from emulator.cli.output import WrongUsage
         ("hello", "/2023-03-30/functions/hello/invocations"),
         ("fnf-demo/StartJob", "/2016-08-15/services/fnf-demo/functions/StartJob/invocations"),
         ("fnf-demo.online/StartJob", "/2016-08-15/services/fnf-demo.online/functions/StartJob/invocations"),
+        ("fnf-demo/StartJob.online", "/2016-08-15/services/fnf-demo.online/functions/StartJob/invocations"),
+        ("hello.1", "/2023-03-30/functions/hello/invocations?qualifier=1"),
     ],
 )
 def test_function_with_and_without_service(written, path):
@@ -19,7 +21,7 @@ def test_function_with_and_without_service(written, path):
     assert path_of(written) == path
 
 
-@pytest.mark.parametrize("written", ["", "/f", "s/", "a/b/c"])
+@pytest.mark.parametrize("written", ["", "/f", "s/", "a/b/c", "s.1/f.1", ".1"])
 def test_name_that_is_none_is_wrong_usage(written):
     """What cannot be a function is not sent."""
     with pytest.raises(WrongUsage):

@@ -43,13 +43,34 @@ def test_clock_asks_for_the_change_it_is_given(words, body):
     assert _change(given.action, given.value) == body
 
 
-@pytest.mark.parametrize("words", [["advance"], ["to"], ["freeze", "1s"], ["next", "x"]])
+@pytest.mark.parametrize(
+    "words", ["advance", "advance 5", "advance 5x", "to", "to noon", "freeze 1s", "next x"], ids=str
+)
 def test_clock_refuses_words_that_make_no_sense(words):
     """Wrong usage, not a failure."""
-    given = parse(["clock", *words])
+    given = parse(["clock", *words.split()])
 
     with pytest.raises(WrongUsage):
         _change(given.action, given.value)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["settle", "--timeout", "5"], ["skip", "--limit", "x"], ["skip", "--timeout", "soon"],
+        ["skip", "--calls", "f", "--count", "0"], ["skip", "--queue", "q", "--visible", "-1"],
+        ["fault", "add", "--delay", "2"], ["fault", "add", "--drop", "--probability", "1.5"],
+        ["fault", "add", "--drop", "--probability", "often"], ["mock", "add", "f", "--delay", "1"],
+        ["explore", "f", "--limit", "day"], ["explore", "f", "--patience", "1"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_durations_and_numbers_that_are_none_are_wrong_usage(words):
+    """They are refused before any emulator is asked."""
+    with pytest.raises(SystemExit) as refused:
+        parse(words)
+
+    assert refused.value.code == 2
 
 
 @pytest.mark.parametrize(
