@@ -361,6 +361,19 @@ def test_created_session_has_an_instance_that_is_initialized(site):
     assert refused(site.create, site.function("GENERATED_COOKIE"), sessionId="mine")[0] == 400
 
 
+def test_call_whose_instance_does_not_initialize_begins_no_session(site):
+    """Neither does CreateSession; the next call tries anew."""
+    hook = {"initializer": {"handler": "index.missing", "timeout": 5}}
+    name = site.function(instanceLifecycleConfig=hook)
+
+    answers = [site.invoke(name, each) for each in ("failed", "failed", None)]
+    created = refused(site.create, name, sessionId="failed")
+
+    assert [headers["x-fc-error-type"] for _, headers in answers] == ["InitializationError"] * 3
+    assert created[0] == 412
+    assert not site.sessions(name).sessions
+
+
 def test_session_of_a_plain_call_is_shown(site):
     """Check 16."""
     name = site.function()
@@ -607,6 +620,26 @@ def test_what_a_session_mounts_and_may_reach_is_kept_and_shown(site):
     assert made.juice_fs_config.mount_points[0].volume_name == "v"
     assert made.allow_internet_access
     assert changed.network.to_map() == {**network, "denyOut": ["10.0.0.0/8"], "rules": {}}
+
+
+@pytest.mark.parametrize("missing", ["volumeName", "mountDir"])
+def test_volume_of_juicefs_needs_a_name_and_a_folder(site, missing):
+    """On a function, in a session and in a change of one."""
+    name = site.function()
+    site.create(name, sessionId="kept")
+    mount = {"volumeName": "v", "mountDir": "/mnt/v"}
+    del mount[missing]
+    juice = {"mountPoints": [mount]}
+
+    calls = [
+        refused(site.update, name, juiceFsConfig=juice),
+        refused(site.create, name, juiceFsConfig=juice),
+        refused(site.change, name, "kept", juiceFsConfig=juice),
+    ]
+
+    text = f"juiceFsConfig.mountPoints[0].{missing} is required"
+    assert [call[:2] for call in calls] == [(400, "InvalidArgument")] * 3
+    assert all(text in message for _, _, message in calls)
 
 
 def test_stream_that_runs_out_of_time_does_not_end_the_others(site):

@@ -270,8 +270,9 @@ class Sessions:
             self._put(resting(kept, self._clock.now()))
 
     def withdraw(self, session: Session) -> None:
-        """Forget a session whose first call found no instance."""
-        if not self.instance_id(session) and session.seq not in self._running:
+        """Forget a session whose first call found no instance, or one that did not initialize."""
+        seat = self._seats.get(session.seq or 0)
+        if (seat is None or seat.image is None) and session.seq not in self._running:
             self._forget(session)
 
     def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, Millis]]:
