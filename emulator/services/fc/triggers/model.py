@@ -340,8 +340,9 @@ def _spelled(value: Any, names: "_Names") -> Any:
     if not names or not isinstance(value, Mapping):
         return value
     known = {name.lower(): name for name in names}
-    renamed = ((known.get(key.lower(), key), inner) for key, inner in value.items())
-    return {key: _spelled(inner, names.get(key, {})) for key, inner in renamed}
+    config: Mapping[str, Any] = value
+    members = [(known.get(key.lower(), key), member) for key, member in config.items()]
+    return {key: _spelled(member, names.get(key, {})) for key, member in members}
 
 
 _LOG = TriggerType(
