@@ -428,6 +428,24 @@ def test_update_keeps_the_instance(site):
     assert refused(site.change, name, "changing", sessionTTLInSeconds=9)[0] == 404
 
 
+def test_update_of_the_time_to_live_alone_shortens_the_idle_time(site):
+    """It never lengthens it; an idle time that is given must fit. One that is over already ends the session."""
+    name = site.function()
+    site.create(name, sessionId="shorter")
+    site.later(10)
+
+    changes = [{"sessionTTLInSeconds": 100}, {"sessionTTLInSeconds": 200}]
+    times = [site.change(name, "shorter", **change) for change in changes]
+    above = refused(site.change, name, "shorter", sessionIdleTimeoutInSeconds=201)
+    both = refused(site.change, name, "shorter", sessionTTLInSeconds=60, sessionIdleTimeoutInSeconds=61)
+    over = site.change(name, "shorter", sessionTTLInSeconds=5)
+
+    shown = [(each.session_ttlin_seconds, each.session_idle_timeout_in_seconds) for each in times]
+    assert shown == [(100, 100), (200, 100)]
+    assert [each[:2] for each in (above, both)] == [(400, "InvalidArgument")] * 2
+    assert over.session_status == "Expired"
+
+
 @pytest.mark.parametrize("isolated", [True, False])
 def test_deleting_a_session_during_a_call(site, tmp_path, isolated):
     """Check 21: an isolated one breaks its call, a shared one lets it end; the id is unknown afterwards."""

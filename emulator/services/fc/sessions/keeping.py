@@ -155,9 +155,16 @@ class Sessions:
             self.leave(session)
 
     def update(self, session: Session, given: Mapping[str, Any]) -> Session:
-        """Change what is *given*, attribute -> value; a time to live that has passed ends the session at once."""
+        """Change what is *given*, attribute -> value; a time to live that has passed ends the session at once.
+
+        A time to live alone also shortens an idle time that is longer, as when the session begins (assumed).
+
+        Raises: InvalidArgument for an idle time above the time to live.
+        """
         given, now = dict(given), self._clock.now()
         own = {name: given.pop(name) for name in ("ttl_s", "idle_s", "reuse_disabled") if name in given}
+        if "ttl_s" in own:
+            own.setdefault("idle_s", min(session.idle_s, own["ttl_s"]))
         session = replace(session, **own, settings={**session.settings, **given}, modified_at=now)
         if session.idle_s > session.ttl_s:
             raise InvalidArgument(
