@@ -300,6 +300,7 @@ class Composition:
             time=self._clock,
             describe=about,
             list_regions=self.regions,
+            problems=self.problems,
             perform=perform,
             bridge=bridge,
             fronts=self.fronts(),
@@ -351,7 +352,7 @@ class Composition:
         ]
 
     async def status(self) -> dict[str, Any]:
-        """Return what is served: functions, resources, regions; waiting triggers, problems with the folder's files.
+        """Return what is served: functions, resources, regions; waiting triggers, `problems`.
 
         Names, triggers and counts are each taken in a turn of its own: there may be thousands.
         """
@@ -363,11 +364,15 @@ class Composition:
         return {
             "functions": names,
             "waiting": [f"trigger {row['trigger']} of {row['function']}: {row['waitsFor']}" for row in waiting],
-            "problems": self._function_admin.problems(),
+            "problems": self.problems(),
             "counts": {**self._function_admin.counts(), "records": self._records.count(self._tenant.account)},
             "regions": self._regions(kinds),
             "places": self._places(kinds),
         }
+
+    def problems(self) -> list[str]:
+        """Return what is wrong with the files of functions, and the command of ``localyun.yaml`` that has failed."""
+        return [*self._function_admin.problems(), *(self.declared.problems if self.declared else ())]
 
     def figures(self) -> Iterator[Family]:
         """Yield the services' metrics."""

@@ -31,6 +31,8 @@ SENTENCES = (
     "{what} is left out: {problem}",
     "{what} waits: {problem}",
     "folders of this name hold versions",
+    "{name} has failed with exit code {code}: {said}",
+    "{name} has failed with exit code {code}",
     "the trigger '{trigger}': {problem}",
     "trigger {trigger} of {function}: {problem}",
     "{address} cannot be reached: {problem}",

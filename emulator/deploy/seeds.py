@@ -11,7 +11,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from emulator.config import Config, ConfigError, placed
+from emulator.config import FILE_NAME, Config, ConfigError, placed
 from emulator.deploy.declared import DECLARED
 from emulator.deploy.localyun_yaml import Declarations, check, raised
 from emulator.deploy.places import Findings, LocatedValue
@@ -38,6 +38,8 @@ _log = logging.getLogger(__name__)
 
 _SHOWN = 4000
 """Characters of what a failed command has written that an error repeats."""
+_LAST_LINE = 200
+"""So many of the last line stand in a problem of the status."""
 
 
 FLOW = Shape(
@@ -97,6 +99,8 @@ class Seeds:
                 part.problem(Phrase("there is no file {file}", file=self._folder / text))
         self._hooks = _hooks(root.member("hooks"))
         self.faults = root.member("faults").items()
+        self.problems: list[str] = []
+        """The command that has failed since the start, if one has."""
         check(findings)
 
     def apply_messaging(self, service: MessageService) -> None:
@@ -213,7 +217,7 @@ class Seeds:
                 )
 
     async def ready(self, environment: Mapping[str, str]) -> None:
-        """Run the commands for a ready emulator, one after the other; one that fails is logged and ends the row."""
+        """Run the commands for a ready emulator in order; one that fails is logged, a problem, and the last."""
         for each in self._hooks:
             name = ".".join(each.path)
             _log.info("%s runs: %s", name, each.text())
@@ -221,7 +225,8 @@ class Seeds:
             if said:
                 _log.info("%s: %s", name, said)
             if code != 0:
-                _log.error(placed(each.mark, Phrase("{name} has failed with exit code {code}", name=name, code=code)))
+                self.problems.append(f"{FILE_NAME}:{each.mark.line}: {_failure(name, code, said)}")
+                _log.error(self.problems[-1])
                 return
 
     async def _run(self, command: str | Sequence[str], environment: Mapping[str, str]) -> tuple[int, str]:
@@ -261,6 +266,14 @@ def _hooks(part: LocatedValue) -> list[LocatedValue]:
             command.text()  # what is none is a problem
             commands.append(command)
     return commands
+
+
+def _failure(name: str, code: int, said: str) -> Phrase:
+    """Return that a command has failed, with the last line that it has written."""
+    if not said:
+        return Phrase("{name} has failed with exit code {code}", name=name, code=code)
+    last = said.splitlines()[-1][-_LAST_LINE:]
+    return Phrase("{name} has failed with exit code {code}: {said}", name=name, code=code, said=last)
 
 
 def _json(value: Any) -> str:

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+import requests
 
 import emulator.console
 from emulator.testing import ApiError, Emulator, TestingError
@@ -87,6 +88,27 @@ def test_everything_declared_is_there_after_each_start(tmp_path):
                 assert kit.queue("letters").counters["active"] == 0
 
     assert seen[0] == seen[1]
+
+
+def test_a_command_that_fails_is_a_problem_until_the_next_start(tmp_path):
+    """Status and console name its line, exit code and last words; the commands after it are not run."""
+    file = tmp_path / "localyun.yaml"
+    shown = "localyun.yaml:2: hooks.ready.1 has failed with exit code 3: no seed"
+
+    for command, found in (("echo no seed; exit 3", [shown]), ("echo seeded", [])):
+        file.write_text(f'hooks:\n  ready: ["true", "{command}", "echo > last"]\n')
+        with Emulator(config=file, state=tmp_path / "state") as kit:
+            if found:
+                eventually(lambda: kit.api.admin("GET", "status")["problems"])
+                assert not (tmp_path / "last").exists()
+            else:
+                eventually((tmp_path / "last").exists)
+            assert kit.api.admin("GET", "status")["problems"] == found
+            with requests.Session() as pages:
+                page = pages.get(kit.endpoint + kit.api.admin("POST", "console-link")["path"])
+            assert (shown in page.text) == bool(found)
+            kit.reset()
+            assert kit.api.admin("GET", "status")["problems"] == found
 
 
 def test_files_that_empty_pages_of_the_console_show_have_an_effect(tmp_path):
