@@ -31,6 +31,7 @@ SENTENCES = (
     "{what} is left out: {problem}",
     "{what} waits: {problem}",
     "folders of this name hold versions",
+    "a function is a folder; move the file to {file}",
     "{name} has failed with exit code {code}: {said}",
     "{name} has failed with exit code {code}",
     "the trigger '{trigger}': {problem}",

@@ -16,6 +16,7 @@ from emulator.kernel.bounds import is_within
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.phrases import Phrase
 from emulator.services.fc.catalog import fields
+from emulator.services.fc.catalog.file_settings import as_of_api
 from emulator.services.fc.catalog.files import YamlFile, YamlFiles
 from emulator.services.fc.codec import BODY
 from emulator.wire.schema.kinds import Shape
@@ -25,7 +26,7 @@ _FUNCTIONS = {"fc.function": fields.FUNCTION_2, "fc3.function": fields.FUNCTION_
 
 
 def overruled_settings(plan: Plan, root: LocatedValue, functions: Path | None, base: Path) -> Iterator[Problem]:
-    """Yield a note for each setting of a ``function.yml`` in the folder *functions* to which *plan* gives another value.
+    """Yield a note for each setting of a ``function.yml`` below *functions* to which *plan* gives another value.
 
     *root* is the whole file that is deployed. Paths are shown from *base* on where they are below it.
     """
@@ -54,7 +55,7 @@ def _of_function(resource: Resource, rows: Shape, yaml: YamlFile, root: LocatedV
 def _same(rows: Shape, name: str, value: Any, wanted: Any) -> bool:
     """Whether both forms of a setting come to the same; what is refused anyway is not compared."""
     try:
-        return BODY.read(rows, {name: value}) == BODY.read(rows, {name: wanted})
+        return BODY.read(rows, as_of_api({name: value})) == BODY.read(rows, {name: wanted})
     except ServiceError:
         return True
 

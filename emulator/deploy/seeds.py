@@ -13,8 +13,8 @@ from typing import Any
 
 from emulator.config import FILE_NAME, Config, ConfigError, placed
 from emulator.deploy.declared import DECLARED
-from emulator.deploy.localyun_yaml import Declarations, check, raised
-from emulator.deploy.places import Findings, LocatedValue
+from emulator.deploy.localyun_yaml import Declarations, check, raised, root_of
+from emulator.deploy.places import LocatedValue
 from emulator.kernel.clock import Clock
 from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.identity import Tenant
@@ -74,18 +74,19 @@ class Seed:
 
 
 class Seeds:
-    """What a configuration declares.
+    """What a configuration declares; *read_fault* takes each of the faults, and reports as a problem what is wrong.
 
     Raises: ConfigError with the places of all that cannot be made.
     """
 
-    def __init__(self, config: Config, tenant: Tenant, clock: Clock) -> None:
-        self._messaging = Declarations(config, tenant)
+    def __init__(
+        self, config: Config, tenant: Tenant, clock: Clock, read_fault: Callable[[LocatedValue], object]
+    ) -> None:
         self._folder = config.resources.folder
         self._tenant = tenant
         self._clock = clock
-        findings = Findings()
-        root = LocatedValue(config.resources, (), config.resource_marks, findings)
+        root = root_of(config)
+        self._messaging = Declarations(root, tenant)
         self._seeds = {
             kind: [Seed(part, DECLARED.read(shape, part)) for part in root.member(kind).entries()]
             for kind, shape in SHAPES.items()
@@ -98,10 +99,11 @@ class Seeds:
             if (text := part.text()) and not (self._folder / text).exists():
                 part.problem(Phrase("there is no file {file}", file=self._folder / text))
         self._hooks = _hooks(root.member("hooks"))
-        self.faults = root.member("faults").items()
+        for part in root.member("faults").items():
+            read_fault(part)
         self.problems: list[str] = []
         """The command that has failed since the start, if one has."""
-        check(findings)
+        check(root.findings)
 
     def apply_messaging(self, service: MessageService) -> None:
         """Make or change queues and topics; see `Declarations.apply`."""

@@ -267,7 +267,8 @@ def _usual_file(folder: Path) -> Path:
 def _note_others(path: Path) -> None:
     """Note which other usual files of the folder are not read."""
     if others := [name for name in USUAL_FILES if name != path.name and path.with_name(name).is_file()]:
-        note(_("{file} is read, not {files}; name the file to choose another", file=path.name, files=enumerated(others)))
+        text = _("{file} is read, not {files}; name the file to choose another")
+        note(text.format(file=path.name, files=enumerated(others)))
 
 
 def _for_terraform(path: Path) -> WrongUsage:

@@ -89,7 +89,7 @@ def test_values_of_maps_are_not_repeated(notes):
     variables = "environmentVariables: {TOKEN: open-sesame}\n"
 
     left_out = notes(S_YAML, variables)
-    other = notes(S_YAML + "      environmentVariables: {TOKEN: other}\n", variables)
+    other = notes(S_YAML + "      environmentVariables: {TOKEN: other}\n", "environmentVariables: {TOKEN: 1}\n")
 
     place = "functions/f/function.yml:1 sets environmentVariables"
     assert left_out == [(4, f"{place}, which is left out here: the default counts")]
