@@ -8,7 +8,7 @@ and ``localyun config`` can say so.
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -261,15 +261,20 @@ def _read_file(folder: Path) -> tuple[dict[str, _Raw], Resources, Marks]:
             wrong.append(placed(mark, _no_setting(key)))
         elif value is not None:
             raw[key] = _Raw(value, f"{FILE_NAME}:{mark.line}", folder, mark.column)
-            try:
-                _value_of(options[key], raw[key])
-            except ConfigError as error:
-                wrong.append(error.args[0])
-            if isinstance(value, int) and re.search(rf"\b{key}\W+0\d", text.splitlines()[mark.line - 1]):
-                wrong.append(placed(mark, Phrase("{name}: a number that begins with 0 needs quotes", name=key)))
+            wrong += _mistakes(options[key], raw[key], text.splitlines()[mark.line - 1], mark)
     if wrong:
         raise all_of(wrong)
     return raw, resources, marks
+
+
+def _mistakes(option: Field, raw: _Raw, line: str, mark: tuple[int, int]) -> Iterator[str]:
+    """Yield what is wrong with a value of the file."""
+    try:
+        _value_of(option, raw)
+    except ConfigError as error:
+        yield error.args[0]
+    if isinstance(raw.value, int) and re.search(rf"\b{option.name}\W+0\d", line):
+        yield placed(mark, Phrase("{name}: a number that begins with 0 needs quotes", name=option.name))
 
 
 def all_of(problems: Sequence[str]) -> ConfigError:

@@ -152,7 +152,8 @@ def test_files_that_empty_pages_of_the_console_show_have_an_effect(tmp_path):
         (
             "queues: {a_b: {}}\nfaults:\n  - {do: {error: X, drop: true}}\nbuckets:\n  b: {Acl: secret}\n",
             re.compile(
-                "localyun.yaml:1: queues.a_b: a name .*\nlocalyun.yaml:3: faults.0: .*\nlocalyun.yaml:5: buckets.b.Acl: "
+                "localyun.yaml:1: queues.a_b: a name .*\nlocalyun.yaml:3: faults.0: .*\n"
+                "localyun.yaml:5: buckets.b.Acl: "
             ),
         ),
         ("flws: {}\n", "localyun.yaml:1: there is no setting 'flws'"),
