@@ -108,7 +108,7 @@ def convert(arguments: Namespace, settings: Settings) -> int:
     # Imported here: see check()
     from emulator.services.workflow.engine.language import DefinitionError
     from emulator.services.workflow.languages.conversion import NotConvertible, convert
-    from emulator.services.workflow.languages.document import NAME
+    from emulator.services.workflow.languages.document import A_NAME, NAME
     from emulator.services.workflow.languages.fdl.decide import FlowProgram
     from emulator.services.workflow.languages.programs import read_program
     from emulator.services.workflow.languages.references import ACCOUNT, ZEROS, Misplaced, put_back, stand_ins
@@ -116,6 +116,8 @@ def convert(arguments: Namespace, settings: Settings) -> int:
     source, references = stand_ins(read_definition(arguments.file), parameters_of(arguments.parameter))
     stem = Path(arguments.file).stem
     name = arguments.name or (stem if NAME.match(stem) else "converted")
+    if not NAME.match(name):
+        raise WrongUsage(_("--name: {name!r} is not {what}", name=name, what=said(A_NAME, _)))
     try:
         program = read_program(source.replace(ACCOUNT, ZEROS))
         if not isinstance(program, FlowProgram):

@@ -144,7 +144,7 @@ def _call(arguments: Namespace, settings: Settings, event: bytes) -> Called:
 
 
 def path_of(function: str) -> str:
-    """Return the path that invokes ``[SERVICE[.QUALIFIER]/]FUNCTION``.
+    """Return the path that invokes ``SERVICE[.QUALIFIER]/FUNCTION`` or ``FUNCTION[.QUALIFIER]``.
 
     Raises: WrongUsage.
     """
@@ -153,7 +153,11 @@ def path_of(function: str) -> str:
         raise WrongUsage(_("write the function as [SERVICE[.QUALIFIER]/]FUNCTION, not {name!r}", name=function))
     if service:
         return f"/{FC_VERSION}/services/{quote(service, safe='')}/functions/{quote(name, safe='')}/invocations"
-    return f"/{FC3_VERSION}/functions/{quote(name, safe='')}/invocations"
+    name, dot, qualifier = name.partition(".")
+    if not name or (dot and not qualifier):
+        raise WrongUsage(_("write the function as [SERVICE[.QUALIFIER]/]FUNCTION, not {name!r}", name=function))
+    behind = f"?qualifier={quote(qualifier, safe='')}" if dot else ""
+    return f"/{FC3_VERSION}/functions/{quote(name, safe='')}/invocations{behind}"
 
 
 def _event(arguments: Namespace) -> bytes:

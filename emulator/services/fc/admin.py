@@ -222,14 +222,12 @@ class FunctionAdmin:
         return {"status": fired.status, **_result(fired.request_id, fired.error_type or None, fired.body, fired.log)}
 
     async def call_later(self, function: str, event: bytes) -> AsyncIterator[dict[str, Any]]:
-        """Queue a call of ``[service[.qualifier]/]function`` and yield ``{requestId}``, then how it ended.
+        """Queue a call, of a function as `_called` reads it, and yield ``{requestId}``, then how it ended.
 
         The end is ``{status, attempts, httpStatus, error, body, destination}``: ``body`` is base64, ``destination``
         is None or ``{resource, delivered}``. A refused call is ``{Code, Message}``.
         """
-        place, _, own = function.rpartition("/")
-        service, _, qualifier = place.partition(".")
-        name, functions = FunctionName(service, own, qualifier or None), self._functions
+        name, functions = _called(function), self._functions
         try:
             request_id = await functions.invoke_async(self._tenant, name, event, key=f"command/{self._ids.uuid()}")
         except FcError as error:
@@ -249,7 +247,7 @@ class FunctionAdmin:
         }
 
     def debug(self, function: str, event: bytes, *, wait: bool, port: int) -> AsyncIterator[dict[str, Any]]:
-        """Call ``[service[.qualifier]/]function`` under a debugger and yield the steps; closing it ends the call.
+        """Call a function, as `_called` reads it, under a debugger and yield the steps; closing it ends the call.
 
         First ``{debugger: {host, port, runtime, codeFolder, inPlace}}``, once debuggers can connect to *port* (any free
         one when it is 0); then ``{requestId, error, body, log}`` like a call's answer, ``body`` in base64. When
@@ -259,12 +257,8 @@ class FunctionAdmin:
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, EntityTooLarge; InvalidArgument when
         the function has no runtime that can be debugged here.
         """
-        place, _, name = function.rpartition("/")
-        service, _, qualifier = place.partition(".")
         call = FunctionCall(
-            service=service,
-            function=name,
-            qualifier=qualifier or None,
+            **_called(function)._asdict(),
             event=event,
             request_id=self._ids.uuid(),
             now=self._clock.now(),
@@ -315,6 +309,16 @@ def _result(request_id: str, error: str | None, body: bytes, log: bytes) -> dict
         "body": b64encode(body).decode("ascii"),
         "log": log.decode("utf-8", "replace"),
     }
+
+
+def _called(text: str) -> FunctionName:
+    """Read ``service[.qualifier]/function``, or ``function[.qualifier]`` without a service."""
+    service, slash, function = text.rpartition("/")
+    if slash:
+        service, _, qualifier = service.partition(".")
+    else:
+        function, _, qualifier = function.partition(".")
+    return FunctionName(service, function, qualifier or None)
 
 
 def _problem(error: FcError) -> dict[str, Any]:
@@ -413,7 +417,7 @@ async def fire_trigger(admin: FunctionAdmin, call: OperationRequest) -> dict[str
 @operation(
     "call-later",
     "POST /call-later",
-    argument("function", about="``service.qualifier/function``."),
+    argument("function", about="``service.qualifier/function``, or ``function.qualifier`` without a service."),
     argument("event", BINARY, "The event of the call.", default=b""),
     _REGION,
 )
@@ -426,7 +430,7 @@ def call_later(admin: FunctionAdmin, call: OperationRequest) -> Response:
 @operation(
     "debug",
     "POST /debug",
-    argument("function", about="``service.qualifier/function``."),
+    argument("function", about="``service.qualifier/function``, or ``function.qualifier`` without a service."),
     argument("event", BINARY, "The event of the call.", default=b""),
     argument("wait", FLAG, "Wait for the debugger before the call begins."),
     argument("port", Whole(0, _LAST_PORT), "Where the debugger listens; 0 for any free port."),

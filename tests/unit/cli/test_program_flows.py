@@ -220,6 +220,7 @@ def test_a_flow_is_converted_to_a_state_machine(program):
     written = program.run("flow", "convert", "judge.yml", "--name", "other", "--output", "machine.yml")
     checked = program.run("flow", "check", "machine.yml")
     again = program.run("flow", "convert", "machine.yml")
+    unnamed = program.run("flow", "convert", "judge.yml", "--name", "a flow")
     given = program.run("flow", "convert", "tagged.yml", "--parameter", "Seconds=30")
     refused = {name: program.run("flow", "convert", f"{name}.yml").stderr for name in ("tagged", "dated")}
 
@@ -228,6 +229,7 @@ def test_a_flow_is_converted_to_a_state_machine(program):
     assert checked.stdout.startswith("ok, ")
     assert "Name: other\n" in (program.folder / "machine.yml").read_text()
     assert (again.returncode, "a state machine already" in again.stderr) == (1, True)
+    assert (unnamed.returncode, "--name: 'a flow' is not a name: 1 to 128 letters" in unnamed.stderr) == (2, True)
     assert "!Ref has no value here; --parameter" in refused["tagged"]
     assert "Seconds: 30\n" in given.stdout
     assert "'Slow' waits for a time of day" in refused["dated"]
