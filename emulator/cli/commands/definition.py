@@ -122,7 +122,7 @@ def convert(arguments: Namespace, settings: Settings) -> int:
         program = read_program(source.replace(ACCOUNT, ZEROS))
         if not isinstance(program, FlowProgram):
             raise CommandFailed(_("{file} is a state machine already", file=arguments.file))
-        converted = convert(program, name)
+        converted = convert(program, name, _)
         text = put_back(converted.text.replace(ZEROS, ACCOUNT), references)
     except DefinitionError as error:
         at_fault = next((each for each in references if each.line == error.line), None)
@@ -133,7 +133,7 @@ def convert(arguments: Namespace, settings: Settings) -> int:
     except Misplaced as error:
         raise _without_value(error.reference) from error
     except NotConvertible as error:
-        raise CommandFailed(str(error)) from error
+        raise CommandFailed(said(str(error), _)) from error
     return _converted(arguments, text, converted.remarks)
 
 

@@ -251,11 +251,16 @@ def test_remarks_of_a_conversion_are_counted_and_fail_it_when_asked_to(program):
     """On the error stream, with exit code 3; references are kept where no parameter gives them a value."""
     (program.folder / "work.yml").write_text(REMARKED)
 
+    chinese = program.run(
+        "flow", "convert", "work.yml", "--parameter", "Kind=Async", LC_ALL="zh_CN.UTF-8", PYTHONUTF8="1"
+    )
     lenient = program.run("flow", "convert", "work.yml", "--parameter", "Kind=Async")
     strict = program.run("flow", "convert", "work.yml", "--parameter", "Kind=Async", "--strict")
 
     assert (lenient.returncode, strict.returncode) == (0, 3)
     assert "2 comments in it describe differences" in strict.stderr
+    assert "# the flow had timeoutSeconds: 60; a state machine has no timeout\n" in strict.stdout
+    assert "# 原流程有 timeoutSeconds: 60；状态机没有超时时间\n" in chinese.stdout
     assert strict.stdout == lenient.stdout
     assert "resourceArn: !GetAtt work.Arn\n" in strict.stdout
     assert "invocationType: Async\n" in strict.stdout
