@@ -256,6 +256,7 @@ SENTENCES = (
     *("seconds", "minutes", "hours", "day of month", "month", "day of week"),
     "the queue {name} does not exist",
     "the topic {name} does not exist",
+    "the bucket {name} does not exist",
     "a version is a number from 1 on",
     "a checkpoint's name has letters, digits, '.', '_' and '-', up to 128, and begins with one of the first two",
     "no such value is known: {name}",
