@@ -208,6 +208,11 @@ def restriction_of(switch: Setting | None) -> dict[str, Any] | None:
     return {**switch.config, "lastModifiedTime": iso_seconds(switch.modified_at)}
 
 
+def restricts(switch: Setting | None) -> bool:
+    """Whether the configuration that can disable a function's invocation does so."""
+    return switch is not None and bool(switch.config.get("disable"))
+
+
 SCHEDULES = ("scheduledActions", "targetTrackingPolicies")
 """The members of a provision configuration that change its target with time and load."""
 

@@ -155,6 +155,19 @@ SERVICE = Shape(
     ServiceConfig,
 )
 
+SERVICE_FILE = SERVICE.extended(
+    Field(
+        "environmentVariables",
+        "environment",
+        ENVIRONMENT_2,
+        help=(
+            "only in `service.yml`: environment variables of all its functions; a function's own value of a name wins",
+            "仅用于 `service.yml`：服务中所有函数的环境变量；函数自身的同名变量优先",
+        ),
+    ),
+)
+"""What a ``service.yml`` says of the service, and of all its functions."""
+
 _FUNCTION = (
     Field(
         "runtime",
