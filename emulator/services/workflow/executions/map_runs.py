@@ -220,16 +220,16 @@ class MapRuns:
         room = min(len(run.items) - progress.started, run.at_once - len(progress.running))
         if room <= 0:
             return
-        flow = self._flows.get(run.tenant, run.flow)
-        flow = self._flow_store.keep_definition(flow, self._flow_store.definition(run.definition))
-        for _ in range(min(room, AT_ONCE)):
-            index = progress.started
-            try:
+        try:
+            flow = self._flows.get(run.tenant, run.flow)
+            flow = self._flow_store.keep_definition(flow, self._flow_store.definition(run.definition))
+            for _ in range(min(room, AT_ONCE)):
+                index = progress.started
                 name, text = f"{run.name}-{index}", canonical(as_input(run.items[index]))
                 progress.has_begun(self._executions.start_element(run.tenant, flow, name, text, run.id, index).id)
-            except WorkflowError as error:  # one more than may run: goes on with the end of another
-                _log.warning("map run %s cannot start an execution: %s", run.name, error)
-                return
+        except WorkflowError as error:  # one more than may run: goes on with the end of another; or the flow is deleted
+            _log.warning("map run %s cannot start an execution: %s", run.name, error)
+            return
         if room > AT_ONCE:
             self._soon(run.id)
 

@@ -362,3 +362,24 @@ async def test_runs_that_wait_are_given_up_with_their_execution(workflow):
         assert await standing(bench) == [("Aborted", 0)] * 12
         made = bench.database.read("SELECT count(*) FROM workflow_executions WHERE map_run IS NOT NULL").fetchone()
         assert made == (10,)
+
+
+async def test_a_deleted_flow_takes_its_map_runs_along(workflow):
+    """A call that is being made returns; no further element is started, and no row stays."""
+    async with workflow() as bench:
+        call = asyncio.get_running_loop().create_future()
+        bench.functions.on("f", lambda given: call if given["n"] == 2 else given)
+        await bench.flow(machine("MaxConcurrency: 2"))
+        await bench.begin({"parts": [{"n": 1}, {"n": 2}, {"n": 3}]})
+
+        await bench.call("DeleteFlow", Name="f")
+        await bench.settle()
+        meanwhile = bench.service.open_executions
+        call.set_result({"n": 2})
+        await bench.settle()
+
+        assert meanwhile == 1
+        assert [given["n"] for _, given, _ in bench.functions.calls] == [1, 2]
+        assert bench.service.open_executions == 0
+        for table in ("flows", "executions", "turns", "callbacks", "map_runs"):
+            assert bench.database.read(f"SELECT count(*) FROM workflow_{table}").fetchone() == (0,), table

@@ -11,6 +11,7 @@ from emulator.kernel.phrases import Phrase
 from emulator.services.workflow.engine import model
 from emulator.services.workflow.engine.language import EvaluationError
 from emulator.services.workflow.engine.model import (
+    Beginning,
     Branching,
     CatchPolicy,
     Definition,
@@ -416,7 +417,7 @@ class Machine(Definition):
     timeout_s: int | None = None
     warnings: tuple[str, ...] = ()
 
-    def begin(self, value: Any) -> Any:
+    def begin(self, value: Any, beginning: Beginning) -> Any:
         """Return the execution's input."""
         return value
 
