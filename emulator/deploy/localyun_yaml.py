@@ -56,8 +56,8 @@ class Declarations:
         self._tenant = tenant
         findings = Findings()
         root = LocatedValue(config.resources, (), config.resource_marks, findings)
-        queues = _entries(root.member("queues"), Phrase("must have queue names below it, each followed by ': '"))
-        topics = _entries(root.member("topics"), Phrase("must have topic names below it, each followed by ': '"))
+        queues = _resources(root.member("queues"), Phrase("must have queue names below it, each followed by ': '"))
+        topics = _resources(root.member("topics"), Phrase("must have topic names below it, each followed by ': '"))
         self._queues = [_declared(part, QUEUE, tenant) for part in queues]
         self._topics = [_declared(part, TOPIC, tenant) for part in topics]
         check(findings)
@@ -166,7 +166,7 @@ def _declared(part: LocatedValue, table: Shape, tenant: Tenant) -> Declared:
         if name in others:
             subscriptions = [
                 each
-                for each in _entries(member, Phrase("must have subscription names below it, each followed by ': '"))
+                for each in _resources(member, Phrase("must have subscription names below it, each followed by ': '"))
                 if _has_endpoint(each)
             ]
             continue
@@ -236,6 +236,11 @@ def _entries(part: LocatedValue, what: Phrase) -> list[LocatedValue]:
         part.problem(what)
         return []
     return part.entries()
+
+
+def _resources(part: LocatedValue, what: Phrase) -> list[LocatedValue]:
+    """Return the resources of a kind, which a mapping or a list names."""
+    return _entries(part.named(), what)
 
 
 def _members(part: LocatedValue, what: Phrase, allowed: Iterable[str]) -> dict[str, LocatedValue]:

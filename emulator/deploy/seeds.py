@@ -85,7 +85,7 @@ class Seeds:
         findings = Findings()
         root = LocatedValue(config.resources, (), config.resource_marks, findings)
         self._seeds = {
-            kind: [Seed(part, DECLARED.read(shape, part)) for part in root.member(kind).entries()]
+            kind: [Seed(part, DECLARED.read(shape, part)) for part in root.member(kind).named().entries()]
             for kind, shape in SHAPES.items()
         }
         for seed in self._seeds["flows"]:
