@@ -17,8 +17,9 @@ def read_function(text: str) -> NamedFunction:
     Raises: ValueError for what cannot name a function.
     """
     place, slash, name = text.rpartition("/")
-    service, _, of_service = place.partition(".")
-    function, _, qualifier = name.partition(".")
-    if not function or "/" in place or (slash and not service) or (of_service and qualifier):
+    service, of, of_service = place.partition(".")
+    function, dot, qualifier = name.partition(".")
+    misses = not function or (slash and not service) or (of and not of_service) or (dot and not qualifier)
+    if misses or "/" in place or (of and dot):
         raise ValueError(text)
     return NamedFunction(service, function, qualifier or of_service)

@@ -676,7 +676,7 @@ def test_mistakes_in_function_files_stand_in_the_report(failing):
     """A failing test's report names them with file and line; a flow may be given as a file, by a text too."""
     assert outcomes_by_file(failing)["test_mistakes.py"] == {"failed": 2, "passed": 1}
     section = failure(failing, "test_called")
-    assert "problems in the functions folder" in section
+    assert "\nproblems\n" in section
     assert "functions/worker/function.yml:2: the trigger 'orders' is left out: there is no type 'queue'; " in section
     assert "did you mean mns_queue?" in section
     missing = failure(failing, "test_no_such_flow")

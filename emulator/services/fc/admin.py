@@ -447,6 +447,7 @@ def _there(admin: FunctionAdmin, call: OperationRequest) -> tuple[FunctionAdmin,
 
 
 def _named(text: str) -> FunctionName:
+    """Read the name of a function. Raises: InvalidArgument."""
     try:
         service, function, qualifier = read_function(text)
     except ValueError:

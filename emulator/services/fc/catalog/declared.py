@@ -1,9 +1,10 @@
 """What a ``service.yml`` or ``function.yml`` declares: a configuration, triggers, aliases, environment variables.
 
-Raises everywhere: InvalidArgument, naming the member and what it takes.
+Raises, but for `every_problem`: InvalidArgument, naming the member and what it takes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from emulator.kernel.frozen import frozen
@@ -13,6 +14,7 @@ from emulator.services.fc.codec import BODY
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.kinds import NEWEST_PYTHON, check_alias_name, check_weights, version_or_latest
 from emulator.services.fc.model import FunctionConfig, ServiceConfig, Struct, is_custom
+from emulator.wire.schema.kinds import Shape
 
 
 @frozen
@@ -27,11 +29,9 @@ class FileAlias:
     place: str
 
 
-def config_of(service: str, default: FunctionConfig, content: Mapping[str, Any]) -> FunctionConfig:
+def config_of(rows: Shape, default: FunctionConfig, content: Mapping[str, Any]) -> FunctionConfig:
     """Return what a function.yml says, with the runtime and handler of *default* where it says none."""
-    content = _with_texts(content)
-    rows = fields.FUNCTION_2 if service else fields.FUNCTION_3
-    values = BODY.read(rows, content)
+    values = BODY.read(rows, as_of_api(content))
     values.setdefault("runtime", default.runtime)
     values.setdefault("handler", "" if is_custom(values["runtime"]) else default.handler)
     return fields.check_together(FunctionConfig(**values), values)
@@ -39,13 +39,27 @@ def config_of(service: str, default: FunctionConfig, content: Mapping[str, Any])
 
 def service_of(content: Mapping[str, Any]) -> tuple[ServiceConfig, Mapping[str, str]]:
     """Return what a service.yml says of the service, and the environment variables of all its functions."""
-    values = BODY.read(fields.SERVICE_FILE, _with_texts(content))
+    values = BODY.read(fields.SERVICE_FILE, as_of_api(content))
     variables = values.pop("environment", None) or {}
     return ServiceConfig(**values), variables
 
 
-def _with_texts(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *content* with environment variables as the texts they are: YAML reads 8080 and yes as other things."""
+def every_problem(rows: Shape, settings: YamlFile) -> Iterator[str]:
+    """Yield all that is wrong with a file, each with its place, as far as each member shows it by itself."""
+    checks: list[Callable[[], object]] = [
+        *(partial(BODY.read, rows, {name: value}) for name, value in as_of_api(settings.content).items()),
+        partial(triggers_of, settings.content.get("triggers")),
+        partial(aliases_of, settings),
+    ]
+    for check in checks:
+        try:
+            check()
+        except InvalidArgument as error:
+            yield settings.placed(error)
+
+
+def as_of_api(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a file's *content* as a request has it: variables are texts, though YAML reads 8080 and yes otherwise."""
     variables = content.get("environmentVariables")
     if not isinstance(variables, dict):
         return dict(content)

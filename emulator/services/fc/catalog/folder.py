@@ -31,6 +31,7 @@ from emulator.services.fc.catalog.declared import (
     aliases_of,
     config_of,
     default_config,
+    every_problem,
     service_of,
     triggers_of,
 )
@@ -38,9 +39,11 @@ from emulator.services.fc.catalog.files import (
     SKIPPED,
     YamlFile,
     YamlFiles,
+    entries,
     fingerprint,
     folders,
     is_function,
+    lone_handler,
 )
 from emulator.services.fc.catalog.watching import EVERYTHING, Edits, Unwatched
 from emulator.services.fc.codec import check_name
@@ -224,6 +227,11 @@ class FolderReader:
                 self._warnings.append(f"{entry.path} is left out: folders of this name hold versions")
             else:
                 parts[entry.path] = self._part(entry.name, entry.path)
+        self._warnings += [
+            f"{entry.path} is left out: a function is a folder; move the file to {Path(entry.name).stem}/{index}"
+            for entry in entries(self.root)
+            if (index := lone_handler(entry)) and self._follows(entry)
+        ]
         self._left_out = self._warnings
         return parts
 
@@ -285,10 +293,10 @@ class FolderReader:
         return folders(path, self._follows)
 
     def _functions_in(self, path: str, part: str) -> list[os.DirEntry[str]]:
-        entries = list(self._folders(path, part))
-        for entry in entries:
+        found = list(self._folders(path, part))
+        for entry in found:
             self._is_the_same(entry.path)
-        return [entry for entry in entries if is_function(entry.path)]
+        return [entry for entry in found if is_function(entry.path)]
 
     def _is_the_same(self, path: str) -> bool:
         """Watch the folder of a part; False when another folder had this path, whose function is forgotten."""
@@ -333,20 +341,20 @@ class FolderReader:
         settings = self._yaml.read(path, "function", anew=self._edits.written(path))
         skipped = SKIPPED if service else SKIPPED | {"versions"}
         checksum, size = fingerprint(path, skipped, self._follows, self._watches)
+        rows = fields.FUNCTION_2 if service else fields.FUNCTION_3
         config, problem = default_config(service, path), shared.problem
         triggers: tuple[Struct, ...] = ()
         aliases: tuple[FileAlias, ...] = ()
         if settings.stamp is not None:
             problem = problem or settings.problem
             try:
-                config = config_of(service, config, settings.content)
+                config = config_of(rows, config, settings.content)
                 triggers = triggers_of(settings.content.get("triggers"))
                 if not service and not version:
                     aliases = aliases_of(settings)
             except InvalidArgument as error:
                 problem = problem or settings.placed(error)
-            known, more = (fields.FUNCTION_2, set()) if service else (fields.FUNCTION_3, {"aliases"})
-            self._warn(problem, settings, known, {"triggers", *more})
+            self._warn(problem, settings, rows, {"triggers", *(() if service else ("aliases",))})
         elif head is not None:
             config, problem = head.config, problem or head.problem
         if shared.variables:
@@ -378,11 +386,13 @@ class FolderReader:
         return True
 
     def _warn(self, problem: str, settings: YamlFile, known: Shape, more: set[str]) -> None:
-        """Warn of a problem, and of unknown names: a typing mistake would otherwise go unnoticed."""
+        """Warn of a problem with all others, and of unknown names: a typing mistake would otherwise go unnoticed."""
         unknown = unknown_names(settings.content, [*(field.name for field in known), *more, *fields.DEPLOYED])
         deployed = "the field '{name}' is ignored here; localyun deploy reads it in an s.yaml"
         unknown += [(deployed.format(name=name), name) for name in fields.DEPLOYED if name in settings.content]
-        self._warnings += [problem] if problem else []
+        if problem:
+            every = list(every_problem(known, settings))
+            self._warnings += every if problem in every else [problem, *every]
         self._warnings += [f"{settings.place(name)}: {each}" for each, name in unknown]
 
     def _version_folders(self, path: str) -> list[tuple[int, str]]:
