@@ -355,8 +355,8 @@ OPTIONS = Shape(
         ),
         _option(
             "strict", FLAG,
-            "refuse networks and log stores, which are stored without effect (default: no)",
-            "拒绝创建网络和日志库等资源（否则只保存，不起作用；默认：否）",
+            "refuse networks and log stores, which are stored without effect, and doubtful values of messages (default: no)",
+            "拒绝创建网络和日志库等资源（否则只保存，不起作用），以及轻量消息队列中有疑问的值（默认：否）",
         ),
         _option(
             "isolate", FLAG,
