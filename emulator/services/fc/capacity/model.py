@@ -334,7 +334,7 @@ def read_config(kind: Kind, body: Mapping[str, Any]) -> dict[str, Any]:
     Raises: InvalidArgument.
     """
     shape, needed = _body(kind)
-    config: dict[str, Any] = BODY.reader(shape)(body, "body")
+    config: dict[str, Any] = BODY.reader(shape)(body, "")
     if kind is Kind.PROVISION and (default := config.pop("defaultTarget", None)) is not None:
         config["target"] = default
     if needed and needed not in config:

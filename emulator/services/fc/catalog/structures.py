@@ -60,7 +60,8 @@ HOOK = record(handler=Text(limits.HANDLER_LENGTH), timeout=duration(limits.HOOK_
 INITIALIZER = record(
     handler=Text(limits.HANDLER_LENGTH), timeout=duration(limits.INITIALIZATION_TIMEOUT_S), command=TEXTS
 )
-LIFECYCLE = record(initializer=INITIALIZER, preFreeze=HOOK, preStop=HOOK)
+LIFECYCLE_2 = record(preFreeze=HOOK, preStop=HOOK)  # whose initializer is a field of the function
+LIFECYCLE_3 = record(initializer=INITIALIZER, preStop=HOOK)
 CUSTOM_RUNTIME = record(command=TEXTS, args=TEXTS, port=whole(limits.PORT), healthCheckConfig=HEALTH)
 WORDS = Text(holds_json=True)
 CONTAINER_2 = record(

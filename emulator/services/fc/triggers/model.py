@@ -188,6 +188,8 @@ def kind_of(value: object) -> TriggerKind:
 
     Raises: InvalidArgument.
     """
+    if not value:
+        raise InvalidArgument("triggerType is required")
     return cast(TriggerKind, BODY.reader(_KIND)(value, "triggerType"))
 
 
