@@ -59,7 +59,10 @@ def every_problem(rows: Shape, settings: YamlFile) -> Iterator[str]:
 
 
 def as_of_api(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a file's *content* as a request has it, with environment variables as the texts they are: YAML reads 8080 and yes as other things."""
+    """Return a file's *content* as a request has it.
+
+    Environment variables are the texts they are: YAML reads 8080 and yes as other things.
+    """
     variables = content.get("environmentVariables")
     if not isinstance(variables, dict):
         return dict(content)

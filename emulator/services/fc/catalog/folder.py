@@ -39,6 +39,7 @@ from emulator.services.fc.catalog.files import (
     SKIPPED,
     YamlFile,
     YamlFiles,
+    entries,
     fingerprint,
     folders,
     is_function,
