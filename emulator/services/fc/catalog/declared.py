@@ -59,10 +59,7 @@ def every_problem(rows: Shape, settings: YamlFile) -> Iterator[str]:
 
 
 def as_of_api(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a file's *content* as a request has it.
-
-    Environment variables are the texts they are: YAML reads 8080 and yes as other things.
-    """
+    """Return a file's *content* as a request has it: variables are texts, though YAML reads 8080 and yes otherwise."""
     variables = content.get("environmentVariables")
     if not isinstance(variables, dict):
         return dict(content)

@@ -260,7 +260,7 @@ def _ways_out(state: Step) -> list[str]:
 
 
 def check_ways(steps: StepList, parts: Sequence[LocatedNode], warn: Callable[[LocatedNode, str], None]) -> None:
-    """Remark upon states that nothing leads to or that lead to no end; *parts* are their places, *warn* takes remarks."""
+    """Remark upon states that nothing leads to, or that lead to no end; *parts* are their places."""
     ways = {step.name: _ways_out(step) for step in steps.steps}
     reached = reachable(ways, steps.steps[steps.start].name)
     finishing = _finishing(steps, ways)
