@@ -14,7 +14,6 @@ from emulator.adapters.operations import error_codes, operation_names
 from emulator.adapters.roles import AssumableRoles
 from emulator.adapters.usage import Counts, ExecutionUsage
 from emulator.auth.signed_request import KeySource
-from emulator.config import ConfigError, placed
 from emulator.console.front import Bridge
 from emulator.gateway.admin import AdminOperations
 from emulator.gateway.deployments import Deployments, DeploymentsFront
@@ -28,7 +27,6 @@ from emulator.kernel.clock import AdjustableClock
 from emulator.kernel.identity import Region, Tenant
 from emulator.kernel.instrumentation import Observed
 from emulator.kernel.metrics import Family
-from emulator.kernel.phrases import Phrase, phrase
 from emulator.lab.errors import LabError
 from emulator.lab.faults import Rule, read_rule
 from emulator.lab.service import Lab
@@ -72,11 +70,11 @@ class Composition:
         self._ids = base.ids
         self._turns = base.timers.turns
         self.declared: Seeds | None = None
+        self._faults: list[Rule] = []
         if base.config.resources:
             from emulator.deploy import seeds  # slow, and most folders declare nothing
 
-            self.declared = seeds.Seeds(base.config, base.tenant, base.clock)
-        self._faults = [_fault(part) for part in self.declared.faults] if self.declared else []
+            self.declared = seeds.Seeds(base.config, base.tenant, base.clock, self._read_fault)
         self._deployments = Deployments(base.database, base.tenant, base.clock)
         self._closing = AsyncExitStack()
         self._services = services = Services(base)
@@ -107,6 +105,14 @@ class Composition:
         self._closing.push_async_callback(self._workflow.close)
         await self._workflow.start()
         await self.seed()
+
+    def _read_fault(self, part: "LocatedValue") -> None:
+        """Read a fault of the configuration; what is wrong with it is a problem of *part*."""
+        value = part.value if isinstance(part.value, dict) else {}
+        try:
+            self._faults.append(read_rule(value, operation_names, error_codes()))
+        except LabError as error:
+            part.problem(error.message)
 
     def arm_faults(self) -> None:
         """Inject the faults that the configuration names, once all that it deploys is there."""
@@ -300,6 +306,7 @@ class Composition:
             time=self._clock,
             describe=about,
             list_regions=self.regions,
+            problems=self.problems,
             perform=perform,
             bridge=bridge,
             fronts=self.fronts(),
@@ -351,7 +358,7 @@ class Composition:
         ]
 
     async def status(self) -> dict[str, Any]:
-        """Return what is served: functions, resources, regions; waiting triggers, problems with the folder's files.
+        """Return what is served: functions, resources, regions; waiting triggers, `problems`.
 
         Names, triggers and counts are each taken in a turn of its own: there may be thousands.
         """
@@ -363,26 +370,18 @@ class Composition:
         return {
             "functions": names,
             "waiting": [f"trigger {row['trigger']} of {row['function']}: {row['waitsFor']}" for row in waiting],
-            "problems": self._function_admin.problems(),
+            "problems": self.problems(),
             "counts": {**self._function_admin.counts(), "records": self._records.count(self._tenant.account)},
             "regions": self._regions(kinds),
             "places": self._places(kinds),
         }
+
+    def problems(self) -> list[str]:
+        """Return what is wrong with the files of functions, and the command of ``localyun.yaml`` that has failed."""
+        return [*self._function_admin.problems(), *(self.declared.problems if self.declared else ())]
 
     def figures(self) -> Iterator[Family]:
         """Yield the services' metrics."""
         yield from mns_admin.metrics(self._messages, self._clock.now())
         yield from self._function_admin.metrics()
         yield from workflow_admin.metrics(self._workflow)
-
-
-def _fault(part: "LocatedValue") -> Rule:
-    """Read a fault of the configuration.
-
-    Raises: ConfigError.
-    """
-    try:
-        return read_rule(part.value if isinstance(part.value, dict) else {}, operation_names, error_codes())
-    except LabError as error:
-        problem = Phrase("{name}: {problem}", name=".".join(part.path), problem=phrase(error.message))
-        raise ConfigError(placed(part.mark, problem)) from None

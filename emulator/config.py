@@ -7,7 +7,8 @@ and ``localyun config`` can say so.
 """
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -159,12 +160,10 @@ def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path, *, 
 
     An empty environment variable counts as not set. Relative paths start from *folder*.
 
-    Raises: ConfigError, also for a value of the file that a flag or variable hides.
+    Raises: ConfigError; with all problems of the file, also of values that a flag or variable hides.
     """
     raw, resources, marks = ({}, Resources(), {}) if ignores_file else _read_file(folder)
     for option in OPTIONS:
-        if option.name in raw:
-            _value_of(option, raw[option.name])
         if environ.get(variable_of(option)):
             raw[option.name] = _Raw(environ[variable_of(option)], variable_of(option), folder)
         if flags.get(option.name) is not None:
@@ -252,16 +251,36 @@ def _read_file(folder: Path) -> tuple[dict[str, _Raw], Resources, Marks]:
     raw: dict[str, _Raw] = {}
     resources = Resources()
     resources.folder = folder
-    options = {option.name for option in OPTIONS}
+    options = {option.name: option for option in OPTIONS}
+    wrong: list[str] = []
     for key, value in (content or {}).items():
         mark = marks[key,]
         if key in RESOURCE_KEYS:
             resources[key] = value
         elif key not in options:
-            raise ConfigError(placed(mark, _no_setting(key)))
+            wrong.append(placed(mark, _no_setting(key)))
         elif value is not None:
             raw[key] = _Raw(value, f"{FILE_NAME}:{mark.line}", folder, mark.column)
+            wrong += _mistakes(options[key], raw[key], text.splitlines()[mark.line - 1], mark)
+    if wrong:
+        raise all_of(wrong)
     return raw, resources, marks
+
+
+def _mistakes(option: Field, raw: _Raw, line: str, mark: tuple[int, int]) -> Iterator[str]:
+    """Yield what is wrong with a value of the file."""
+    try:
+        _value_of(option, raw)
+    except ConfigError as error:
+        yield error.args[0]
+    if isinstance(raw.value, int) and re.search(rf"\b{option.name}\W+0\d", line):
+        yield placed(mark, Phrase("{name}: a number that begins with 0 needs quotes", name=option.name))
+
+
+def all_of(problems: Sequence[str]) -> ConfigError:
+    """Return the error of several problems, each on a line of its own."""
+    lines = {f"line{number}": each for number, each in enumerate(problems)}
+    return ConfigError(Phrase("\n".join(f"{{{name}}}" for name in lines), **lines))
 
 
 def placed(mark: tuple[int, int], problem: str) -> str:

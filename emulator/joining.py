@@ -6,7 +6,7 @@ from pathlib import Path
 from emulator.adapters.flows import FlowHttp, FlowMessages, FunctionCalls
 from emulator.adapters.lab import Doubles, FlowDoubles, TaskNames
 from emulator.adapters.messages import OwnNames, ResultMessages, TopicCalls, TriggerQueues, TriggerSubscriptions
-from emulator.adapters.objects import CodeObjects, FlowObjects, ObjectTriggers
+from emulator.adapters.objects import CodeObjects, FlowObjects, ObjectTriggers, TriggerBuckets
 from emulator.adapters.roles import FlowRights, FunctionRights, RoleKeys, RoleRights
 from emulator.auth.push import PushSigner
 from emulator.config import Config
@@ -134,6 +134,7 @@ class Services:
             host_names=base.names,
             topics=TriggerSubscriptions(self.messages),
             queues=TriggerQueues(self.messages),
+            buckets=TriggerBuckets(self.objects),
             destinations=ResultMessages(self.messages, faults),
             interference=faults,
             doubles=Doubles(base.bench, clock),

@@ -163,6 +163,17 @@ def _caller(tenant: Tenant, clock: Clock, ids: Ids) -> "Caller":
     )  # fmt: skip
 
 
+class TriggerBuckets:
+    """The buckets that triggers name (the port `SourceBuckets` of Function Compute)."""
+
+    def __init__(self, storage: LazyStorage) -> None:
+        self._storage = storage
+
+    def exists(self, tenant: Tenant, bucket: str) -> bool:
+        """Whether the tenant has such a bucket."""
+        return self._storage.has_bucket(tenant, bucket)
+
+
 class ObjectTriggers:
     """Notifies Function Compute of changes of objects (the port `Watcher` of the object store)."""
 

@@ -4,10 +4,12 @@ The process is left running once it answers or has said why it cannot.
 """
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import dropwhile
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -149,6 +151,8 @@ def os_reason(error: OSError) -> str:
 
 START_TIMEOUT_S = 30.0
 LOG_NAME = "server.log"
+_LOGGED = re.compile(r"\d{4}-\d\d-\d\dT|\{")
+"""How a line of the log begins, as text or JSON."""
 LONGEST_WORDS = 1024 * 1024
 """So much of the log is read for the reason of a start that failed."""
 
@@ -256,8 +260,9 @@ def _last_words(path: Path, begin: int) -> str:
     with path.open("rb") as log:
         log.seek(begin)
         written = log.read(LONGEST_WORDS).decode("utf-8", "replace").splitlines()
-    own = [line.removeprefix("localyun: ") for line in written if line.startswith("localyun: ")]
-    return os.linesep.join(own or written[-5:])
+    own = dropwhile(lambda line: not line.startswith("localyun: "), written)
+    said = [line.removeprefix("localyun: ") for line in own if not _LOGGED.match(line)]
+    return os.linesep.join(said or written[-5:])
 
 
 @contextmanager

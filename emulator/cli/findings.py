@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from emulator import __version__, keyfile
 from emulator.cli import trials
+from emulator.cli.background import clock_told, command
 from emulator.cli.output import _, enumerated, spoken
 from emulator.config import Config
 from emulator.kernel import system
@@ -191,9 +192,12 @@ def _emulators_clock(now: Millis, clock: Mapping[str, Any]) -> Findings:
         )
         yield wrong("clock", text, _("synchronize both with a time server; signatures are valid for only 15 minutes"))
     if clock["frozen"] or abs(offset_ms) > CLOCKS_APART_MS:
-        how = _("frozen") if clock["frozen"] else _("moved by {seconds} s", seconds=round(offset_ms / 1000))
-        text = _("the emulator's time is {how}: {now}", how=how, now=clock["now"])
-        yield remark("clock", text, _("to go back, use a new state folder or restore an earlier checkpoint"))
+        text = _("the emulator's time: {how}", how=clock_told(clock))
+        remedy = _(
+            "{command} reset sets it to this machine's and deletes all resources; a checkpoint restores its own time",
+            command=command(),
+        )
+        yield remark("clock", text, remedy)
 
 
 def _system_clock(state: Path, now: Millis) -> Findings:

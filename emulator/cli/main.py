@@ -126,6 +126,8 @@ def _instead_of(option: str, command: Parser) -> str:
         return _("; that option belongs to start; other commands find the emulator through --state")
     if not option and "--event" in command.options:
         return _("; write the event after --event, in quotes")
+    if option[1:2].isdigit() and command.prog.endswith(" clock"):
+        return _("; the emulator's time only goes forward, and localyun reset sets it to this machine's")
     return nearest(option, command.options) if option and not option[1:2].isdigit() else ""
 
 

@@ -211,7 +211,12 @@ def wrapped(text: str, width: int) -> list[str]:
 def nearest(word: str, names: Iterable[str]) -> str:
     """Return the end of a message that suggests the one of *names* most like *word*; empty when none is."""
     near = near_name(word, names)
-    return _("; did you mean {name}?", name=near) if near else ""
+    return meant(near) if near else ""
+
+
+def meant(name: str) -> str:
+    """Return the end of a message that suggests *name*."""
+    return _("; did you mean {name}?", name=name)
 
 
 def near_name(word: str, names: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ from emulator.cli.client import FC3_VERSION, FC_VERSION, Client, connect
 from emulator.cli.deploy_client import DeployClient
 from emulator.cli.mns import Mns, path_of
 from emulator.cli.output import CallRefused, CommandFailed, _, sentences, spoken
-from emulator.cli.parser import near_name, nearest
+from emulator.cli.parser import meant, near_name
 from emulator.config import Settings
 from emulator.kernel.frozen import frozen
 
@@ -42,10 +42,10 @@ def told(refusal: CallRefused, arguments: Namespace, settings: Settings) -> str:
         return text
     with suppress(CommandFailed, KeyError):  # what cannot be listed is not proposed
         names = [each for each in islice(kind.listed(connect(settings).looking(), arguments), _PAGE) if each != name]
-        if not text.endswith(_ENDS):
-            return text + nearest(name, names)
-        if near := near_name(name, names):
-            return sentences(text, _("Did you mean {name}?", name=near))
+        behind = (each for each in names if each.endswith(f"/{name}"))  # a service was left out
+        if near := next(behind, "") or near_name(name, names):
+            ended = text.endswith(_ENDS)
+            return sentences(text, _("Did you mean {name}?", name=near)) if ended else text + meant(near)
     return text
 
 

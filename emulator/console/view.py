@@ -63,6 +63,7 @@ class View:
     time: Clock
     describe: Callable[[], Row]
     list_regions: Callable[[], list[Region]]
+    problems: Callable[[], list[str]]
     perform: Perform
     bridge: Bridge
     fronts: Mapping[str, Front]

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from emulator.config import Config, ConfigError, placed
+from emulator.config import Config, ConfigError, all_of, placed
 from emulator.deploy.places import Findings, LocatedValue
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.frozen import frozen
@@ -47,20 +47,14 @@ class Declared:
 
 
 class Declarations:
-    """What a configuration declares for one tenant.
+    """What a file declares for one tenant; what cannot be made is among the findings of *root*, the whole file."""
 
-    Raises: ConfigError with the places of all that cannot be made.
-    """
-
-    def __init__(self, config: Config, tenant: Tenant) -> None:
+    def __init__(self, root: LocatedValue, tenant: Tenant) -> None:
         self._tenant = tenant
-        findings = Findings()
-        root = LocatedValue(config.resources, (), config.resource_marks, findings)
         queues = _entries(root.member("queues"), Phrase("must have queue names below it, each followed by ': '"))
         topics = _entries(root.member("topics"), Phrase("must have topic names below it, each followed by ': '"))
         self._queues = [_declared(part, QUEUE, tenant) for part in queues]
         self._topics = [_declared(part, TOPIC, tenant) for part in topics]
-        check(findings)
 
     def apply(self, service: MessageService) -> None:
         """Make what is missing and change what differs.
@@ -114,12 +108,16 @@ class Declarations:
             service.subscriptions.change(self._tenant, topic, name, change)
 
 
+def root_of(config: Config) -> LocatedValue:
+    """Return what the file declares, with its places."""
+    return LocatedValue(config.resources, (), config.resource_marks, Findings())
+
+
 def check(findings: Findings) -> None:
     """Raises: ConfigError with every problem of the file, if there are any."""
     if findings.problems:
         problems = sorted(findings.problems, key=lambda problem: (problem.line, problem.column))
-        lines = {f"line{number}": placed((each.line, each.column), each.text) for number, each in enumerate(problems)}
-        raise ConfigError(Phrase("\n".join(f"{{{name}}}" for name in lines), **lines))
+        raise all_of([placed((each.line, each.column), each.text) for each in problems])
 
 
 def _differing(change: Change, before: object) -> Change:

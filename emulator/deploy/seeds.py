@@ -11,10 +11,10 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from emulator.config import Config, ConfigError, placed
+from emulator.config import FILE_NAME, Config, ConfigError, placed
 from emulator.deploy.declared import DECLARED
-from emulator.deploy.localyun_yaml import Declarations, check, raised
-from emulator.deploy.places import Findings, LocatedValue
+from emulator.deploy.localyun_yaml import Declarations, check, raised, root_of
+from emulator.deploy.places import LocatedValue
 from emulator.kernel.clock import Clock
 from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.identity import Tenant
@@ -38,6 +38,8 @@ _log = logging.getLogger(__name__)
 
 _SHOWN = 4000
 """Characters of what a failed command has written that an error repeats."""
+_LAST_LINE = 200
+"""So many of the last line stand in a problem of the status."""
 
 
 FLOW = Shape(
@@ -72,18 +74,19 @@ class Seed:
 
 
 class Seeds:
-    """What a configuration declares.
+    """What a configuration declares; *read_fault* takes each of the faults, and reports as a problem what is wrong.
 
     Raises: ConfigError with the places of all that cannot be made.
     """
 
-    def __init__(self, config: Config, tenant: Tenant, clock: Clock) -> None:
-        self._messaging = Declarations(config, tenant)
+    def __init__(
+        self, config: Config, tenant: Tenant, clock: Clock, read_fault: Callable[[LocatedValue], object]
+    ) -> None:
         self._folder = config.resources.folder
         self._tenant = tenant
         self._clock = clock
-        findings = Findings()
-        root = LocatedValue(config.resources, (), config.resource_marks, findings)
+        root = root_of(config)
+        self._messaging = Declarations(root, tenant)
         self._seeds = {
             kind: [Seed(part, DECLARED.read(shape, part)) for part in root.member(kind).entries()]
             for kind, shape in SHAPES.items()
@@ -96,8 +99,11 @@ class Seeds:
             if (text := part.text()) and not (self._folder / text).exists():
                 part.problem(Phrase("there is no file {file}", file=self._folder / text))
         self._hooks = _hooks(root.member("hooks"))
-        self.faults = root.member("faults").items()
-        check(findings)
+        for part in root.member("faults").items():
+            read_fault(part)
+        self.problems: list[str] = []
+        """The command that has failed since the start, if one has."""
+        check(root.findings)
 
     def apply_messaging(self, service: MessageService) -> None:
         """Make or change queues and topics; see `Declarations.apply`."""
@@ -213,7 +219,7 @@ class Seeds:
                 )
 
     async def ready(self, environment: Mapping[str, str]) -> None:
-        """Run the commands for a ready emulator, one after the other; one that fails is logged and ends the row."""
+        """Run the commands for a ready emulator in order; one that fails is logged, a problem, and the last."""
         for each in self._hooks:
             name = ".".join(each.path)
             _log.info("%s runs: %s", name, each.text())
@@ -221,7 +227,8 @@ class Seeds:
             if said:
                 _log.info("%s: %s", name, said)
             if code != 0:
-                _log.error(placed(each.mark, Phrase("{name} has failed with exit code {code}", name=name, code=code)))
+                self.problems.append(f"{FILE_NAME}:{each.mark.line}: {_failure(name, code, said)}")
+                _log.error(self.problems[-1])
                 return
 
     async def _run(self, command: str | Sequence[str], environment: Mapping[str, str]) -> tuple[int, str]:
@@ -261,6 +268,14 @@ def _hooks(part: LocatedValue) -> list[LocatedValue]:
             command.text()  # what is none is a problem
             commands.append(command)
     return commands
+
+
+def _failure(name: str, code: int, said: str) -> Phrase:
+    """Return that a command has failed, with the last line that it has written."""
+    if not said:
+        return Phrase("{name} has failed with exit code {code}", name=name, code=code)
+    last = said.splitlines()[-1][-_LAST_LINE:]
+    return Phrase("{name} has failed with exit code {code}: {said}", name=name, code=code, said=last)
 
 
 def _json(value: Any) -> str:

@@ -94,6 +94,10 @@ class LazyStorage:
         rows = self._rows().some_buckets(tenant, start, limit + 1, containing)
         return cut(rows, limit, lambda bucket: bucket.name)
 
+    def has_bucket(self, tenant: Tenant, bucket: str) -> bool:
+        """Whether an account has a bucket in a region, without the model."""
+        return self._rows().has_bucket(tenant, bucket)
+
     def listed(self, tenant: Tenant, bucket: str, after: str, limit: int) -> "list[StoredObject]":
         """Return up to *limit* objects beyond the name *after*, without the model; none of a foreign bucket."""
         rows = self._rows()

@@ -35,7 +35,7 @@ def _end_of(title: str, lines: list[str]) -> str:
 
 def _waiting(kit: "Localyun") -> str:
     status = kit.api.admin("GET", "status")
-    parts = (("triggers that wait", status["waiting"]), ("problems in the functions folder", status["problems"]))
+    parts = (("triggers that wait", status["waiting"]), ("problems", status["problems"]))
     return "\n\n".join("\n".join([title, *lines]) for title, lines in parts if lines)
 
 

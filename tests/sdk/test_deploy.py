@@ -306,6 +306,27 @@ def test_plan_changes_nothing(project):
     assert shop.everything()["services"] == []
 
 
+def test_files_that_are_not_read_and_settings_that_do_not_count_are_noted(project):
+    """The other usual file of the folder, unless a file is named; a function.yml that the deployment overrules."""
+    shop = project("funcraft")
+    (shop.folder / "s.yaml").write_text(
+        "edition: 3.0.0\nname: other\nresources:\n  f:\n    component: fc3\n    props:\n"
+        "      {functionName: f, runtime: python3.12, handler: index.handler, code: ./functions/f}\n"
+    )
+    (shop.folder / "functions" / "f").mkdir(parents=True)
+    (shop.folder / "functions" / "f" / "index.py").write_text("def handler(event, context): return event\n")
+    (shop.folder / "functions" / "f" / "function.yml").write_text("timeout: 30\n")
+
+    usual, named = shop.run("deploy", "--plan"), shop.run("deploy", "s.yaml", "--plan")
+
+    text = "template.yml is read, not s.yaml; name the file to choose another"
+    assert usual.stderr.splitlines() == [text]
+    assert named.stderr == ""
+    place = "functions/f/function.yml:1"
+    note = f"note: s.yaml:4: {place} sets timeout to 30; it is left out here, so the default 3 counts (column 3)"
+    assert named.stdout.splitlines()[0] == note
+
+
 def test_another_project_of_the_same_name_is_kept_apart(project):
     """The second one is refused until it has a name of its own."""
     devs = project("devs")

@@ -72,6 +72,12 @@ def zipped(text):
     return sink.getvalue()
 
 
+def waiting(emulator):
+    """Return what triggers wait for, as the status says."""
+    _, _, body = emulator.get("/_localyun/status", X_Localyun_Token=emulator.keys["adminToken"])
+    return json.loads(body)["waiting"]
+
+
 def events(emulator, function):
     """Return the events that a function has logged."""
     token = emulator.keys["adminToken"]
@@ -330,7 +336,8 @@ def test_filters_and_event_names_choose(emulator, bucket, listener):
     """Prefix and suffix both have to match; a trigger of another bucket or another event stays quiet."""
     images = listener("images", ["oss:ObjectCreated:PutObject"], prefix="in/", suffix=".png")
     copies = listener("copies", ["oss:ObjectCreated:CopyObject"])
-    elsewhere = listener("elsewhere", ["oss:ObjectCreated:*"], of=unique("other"))
+    nobody = unique("other")
+    elsewhere = listener("elsewhere", ["oss:ObjectCreated:*"], of=nobody)
     bucket.put_object("in/a.txt", b"1")
     bucket.put_object("out/a.png", b"1")
     bucket.copy_object(bucket.bucket_name, "out/a.png", "in/copy.png")
@@ -341,6 +348,8 @@ def test_filters_and_event_names_choose(emulator, bucket, listener):
     assert [event["oss"]["object"]["key"] for event in events(emulator, images)] == ["in/a.png"]
     assert [event["oss"]["object"]["key"] for event in events(emulator, copies)] == ["in/copy.png"]
     assert events(emulator, elsewhere) == []
+    of_these = [each for each in waiting(emulator) if bucket.bucket_name in each or nobody in each]
+    assert of_these == [f"trigger objects of {elsewhere}: the bucket '{nobody}' does not exist"]
 
 
 def test_triggers_of_an_acknowledged_change_fire_after_a_kill(new_emulator, tmp_path):

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+import requests
 
 import emulator.console
 from emulator.testing import ApiError, Emulator, TestingError
@@ -89,6 +90,27 @@ def test_everything_declared_is_there_after_each_start(tmp_path):
     assert seen[0] == seen[1]
 
 
+def test_a_command_that_fails_is_a_problem_until_the_next_start(tmp_path):
+    """Status and console name its line, exit code and last words; the commands after it are not run."""
+    file = tmp_path / "localyun.yaml"
+    shown = "localyun.yaml:2: hooks.ready.1 has failed with exit code 3: no seed"
+
+    for command, found in (("echo no seed; exit 3", [shown]), ("echo seeded", [])):
+        file.write_text(f'hooks:\n  ready: ["true", "{command}", "echo > last"]\n')
+        with Emulator(config=file, state=tmp_path / "state") as kit:
+            if found:
+                eventually(lambda: kit.api.admin("GET", "status")["problems"])
+                assert not (tmp_path / "last").exists()
+            else:
+                eventually((tmp_path / "last").exists)
+            assert kit.api.admin("GET", "status")["problems"] == found
+            with requests.Session() as pages:
+                page = pages.get(kit.endpoint + kit.api.admin("POST", "console-link")["path"])
+            assert (shown in page.text) == bool(found)
+            kit.reset()
+            assert kit.api.admin("GET", "status")["problems"] == found
+
+
 def test_files_that_empty_pages_of_the_console_show_have_an_effect(tmp_path):
     """The schedule and the trigger that they declare exist."""
     schedules, triggers = (
@@ -127,6 +149,13 @@ def test_files_that_empty_pages_of_the_console_show_have_an_effect(tmp_path):
         ("deploy: [none.yaml]\n", "localyun.yaml:1: deploy.0: there is no file"),
         ("hooks:\n  done: [ls]\n", "localyun.yaml:2: hooks.done: there is no such occasion"),
         ("faults:\n  - {do: {error: X, drop: true}}\n", "localyun.yaml:2: faults.0: "),
+        (
+            "queues: {a_b: {}}\nfaults:\n  - {do: {error: X, drop: true}}\nbuckets:\n  b: {Acl: secret}\n",
+            re.compile(
+                "localyun.yaml:1: queues.a_b: a name .*\nlocalyun.yaml:3: faults.0: .*\n"
+                "localyun.yaml:5: buckets.b.Acl: "
+            ),
+        ),
         ("flws: {}\n", "localyun.yaml:1: there is no setting 'flws'"),
     ],
 )
@@ -137,4 +166,4 @@ def test_a_mistake_ends_the_start_with_its_line(tmp_path, text, problem):
     with pytest.raises(TestingError) as refused:
         Emulator(config=file, state=tmp_path / "state").start()
 
-    assert problem in str(refused.value)
+    assert re.search(problem if isinstance(problem, re.Pattern) else re.escape(problem), str(refused.value))

@@ -127,6 +127,32 @@ def test_broken_file_is_refused_with_its_line(tmp_path, text, message):
     assert str(caught.value).startswith(message)
 
 
+def test_all_mistakes_in_the_file_are_reported(tmp_path):
+    """One per line, in the order of the file."""
+    (tmp_path / "localyun.yaml").write_text("port: x\nprot: 1\nauth: none\nregion: cn-hangzhou\n")
+
+    with pytest.raises(ConfigError) as refused:
+        load({}, {}, tmp_path)
+
+    assert [line[:18] for line in str(refused.value).splitlines()] == [
+        "localyun.yaml:1: p",
+        "localyun.yaml:2: t",
+        "localyun.yaml:3: a",
+    ]
+
+
+def test_digits_that_begin_with_zero_need_quotes(tmp_path):
+    """YAML would make another number of them."""
+    file = tmp_path / "localyun.yaml"
+    file.write_text("account_id: 0123\n")
+
+    with pytest.raises(ConfigError, match="account_id: a number that begins with 0 needs quotes"):
+        load({}, {}, tmp_path)
+
+    file.write_text("account_id: '0123'\nport: 0\n")
+    assert load({}, {}, tmp_path).config.account_id == "0123"
+
+
 def test_a_mistake_in_the_file_is_found_behind_a_flag(tmp_path):
     """The next command, which has not the flag, would refuse the file."""
     with pytest.raises(ConfigError, match=r"^localyun\.yaml:1: port must be"):

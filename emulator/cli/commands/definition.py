@@ -108,7 +108,7 @@ def convert(arguments: Namespace, settings: Settings) -> int:
     # Imported here: see check()
     from emulator.services.workflow.engine.language import DefinitionError
     from emulator.services.workflow.languages.conversion import NotConvertible, convert
-    from emulator.services.workflow.languages.document import NAME
+    from emulator.services.workflow.languages.document import A_NAME, NAME
     from emulator.services.workflow.languages.fdl.decide import FlowProgram
     from emulator.services.workflow.languages.programs import read_program
     from emulator.services.workflow.languages.references import ACCOUNT, ZEROS, Misplaced, put_back, stand_ins
@@ -116,11 +116,13 @@ def convert(arguments: Namespace, settings: Settings) -> int:
     source, references = stand_ins(read_definition(arguments.file), parameters_of(arguments.parameter))
     stem = Path(arguments.file).stem
     name = arguments.name or (stem if NAME.match(stem) else "converted")
+    if not NAME.match(name):
+        raise WrongUsage(_("--name: {name!r} is not {what}", name=name, what=said(A_NAME, _)))
     try:
         program = read_program(source.replace(ACCOUNT, ZEROS))
         if not isinstance(program, FlowProgram):
             raise CommandFailed(_("{file} is a state machine already", file=arguments.file))
-        converted = convert(program, name)
+        converted = convert(program, name, _)
         text = put_back(converted.text.replace(ZEROS, ACCOUNT), references)
     except DefinitionError as error:
         at_fault = next((each for each in references if each.line == error.line), None)
@@ -131,7 +133,7 @@ def convert(arguments: Namespace, settings: Settings) -> int:
     except Misplaced as error:
         raise _without_value(error.reference) from error
     except NotConvertible as error:
-        raise CommandFailed(str(error)) from error
+        raise CommandFailed(said(str(error), _)) from error
     return _converted(arguments, text, converted.remarks)
 
 

@@ -42,6 +42,7 @@ from emulator.deploy.model import (
     filled,
     has_token,
 )
+from emulator.deploy.overruled import overruled_settings
 from emulator.deploy.places import Findings, whole
 from emulator.deploy.planner import (
     Action,
@@ -71,6 +72,8 @@ _TERRAFORM = ".tf"
 def run(arguments: Namespace, settings: Settings) -> int:
     """Deploy a file, or with ``--remove`` remove what a deployment created."""
     path = file_of(arguments.file)
+    if not arguments.file or Path(arguments.file).is_dir():
+        _note_others(path)
     within = Path(arguments.within) if arguments.within else None
     if within and not is_within(path, within):
         raise WrongUsage(_("{path} is outside of {folder}", path=path, folder=within))
@@ -79,10 +82,12 @@ def run(arguments: Namespace, settings: Settings) -> int:
         api = DeployClient(client.looking() if arguments.plan else client)
         if arguments.remove:
             return _remove(arguments, api, path, within)
-        return _deploy(arguments, client, api, path, within)
+        return _deploy(arguments, settings, client, api, path, within)
 
 
-def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path, within: Path | None) -> int:
+def _deploy(
+    arguments: Namespace, settings: Settings, client: Client, api: DeployClient, path: Path, within: Path | None
+) -> int:
     findings = Findings(within=within)
     try:
         root = whole(text_of(path), findings)
@@ -102,6 +107,7 @@ def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path,
         findings.notes.extend(map(_note_of_layer, missing))
         steps = plan(api, PROVIDERS, blueprint, record)
         findings.notes.extend(map(_note_of, missing_receivers(api, PROVIDERS, steps)))
+        findings.notes.extend(overruled_settings(steps, root, settings.config.functions, path.parent))
     except (Refused, StepFailed) as error:
         raise CommandFailed(findings.shown(said(str(error), _))) from error
     if arguments.plan:
@@ -256,6 +262,13 @@ def _usual_file(folder: Path) -> Path:
     if any(folder.glob(f"*{_TERRAFORM}")):
         raise _for_terraform(folder)
     raise WrongUsage(_("{folder} contains none of {files}", files=enumerated(USUAL_FILES), folder=folder))
+
+
+def _note_others(path: Path) -> None:
+    """Note which other usual files of the folder are not read."""
+    if others := [name for name in USUAL_FILES if name != path.name and path.with_name(name).is_file()]:
+        text = _("{file} is read, not {files}; name the file to choose another")
+        note(text.format(file=path.name, files=enumerated(others)))
 
 
 def _for_terraform(path: Path) -> WrongUsage:

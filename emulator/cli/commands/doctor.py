@@ -32,7 +32,7 @@ from emulator.cli.output import (
     spoken,
     wants_json,
 )
-from emulator.config import AUTO_PORT, DEFAULT_REGION, Config, Settings
+from emulator.config import AUTO_PORT, DEFAULT_REGION, FILE_NAME, Config, Settings
 from emulator.kernel.clock import SystemClock
 from emulator.keyfile import KeyFileDamaged, load
 from emulator.redirect.environment import PROXY_VARIABLES
@@ -103,7 +103,11 @@ def examine(settings: Settings) -> list[Finding]:
 def _functions(client: Client | None) -> Findings:
     status = client.admin("GET", "status") if client else {}
     for problem in status.get("problems", []):
-        yield wrong("functions", spoken(problem), _("correct the file; it is read again when it is saved"))
+        if problem.startswith(f"{FILE_NAME}:"):
+            yield wrong("hooks", spoken(problem), _("correct the command; it runs again at the next start"))
+        else:
+            remedy = _("correct the file, or rename the folder; what has changed is read again at once")
+            yield wrong("functions", spoken(problem), remedy)
     for reason in status.get("waiting", []):
         yield remark("functions", spoken(reason), _("create it, or declare it in localyun.yaml"))
 

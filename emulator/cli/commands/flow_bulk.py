@@ -154,6 +154,13 @@ def _all(works: Sequence[tuple[str, Callable[[], Outcome]]], parallel: int) -> I
             yield name, each
 
 
+def _line(name: str, status: str, text: str) -> str:
+    """Return what became of an execution, or of the one that *name* was run again as."""
+    if status in FINAL:
+        return f"{name} -> {text}: {translated_status(status)}"
+    return f"{name}: {translated_status(status)} {short(text, 200)}"
+
+
 def _summary(arguments: Namespace, came: list[tuple[str, Outcome]]) -> int:
     counts = Counter(status for _name, (status, _text) in came)
     if wants_json(arguments):
@@ -161,7 +168,7 @@ def _summary(arguments: Namespace, came: list[tuple[str, Outcome]]) -> int:
     else:
         for name, (status, text) in came:
             if status not in {"Succeeded", "Stopped"}:
-                say(f"{name}: {translated_status(status)} {short(text, 200)}")
+                say(_line(name, status, text))
         ends = (
             _("{field}: {message}", field=translated_status(status), message=number)
             for status, number in sorted(counts.items())

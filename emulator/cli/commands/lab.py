@@ -1,13 +1,14 @@
 """What tests need: ``clock``, ``settle``, ``skip``, ``fault``, ``mock``, ``sink`` and ``checkpoint``."""
 
 import json
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from emulator.cli import parameters
 from emulator.cli.client import Client, connect
 from emulator.cli.output import (
     FAILED,
@@ -66,13 +67,20 @@ def _event(what: str) -> str:
 
 def _change(action: str | None, value: str | None) -> dict[str, Any] | None:
     """Return the body that asks for a change, None for a look. Raises: WrongUsage."""
-    if (action in {"advance", "to"}) != (value is not None) and action != "next":
-        raise WrongUsage(_("clock advance takes a duration and clock to takes a time; the other actions take no value"))
+    if action == "advance" and value is None:
+        raise WrongUsage(_("clock advance needs a duration, such as localyun clock advance 1h30m"))
+    if action == "to" and value is None:
+        raise WrongUsage(_("clock to needs a time, such as localyun clock to 2030-01-01T00:00:00Z"))
+    if action in {"freeze", "unfreeze"} and value is not None:
+        raise WrongUsage(_("clock {action} takes no value", action=action))
     match action:
         case None:
             return None
         case "advance" | "to":
-            return {action: value}
+            try:
+                return {action: (parameters.duration if action == "advance" else parameters.moment)(value or "")}
+            except ArgumentTypeError as error:
+                raise WrongUsage(f"clock {action}: {error}") from error
         case "next":
             if value is not None and not value.isdecimal():
                 raise WrongUsage(_("clock next takes a number"))
@@ -288,8 +296,11 @@ PRESENT = "exported"
 
 def save_checkpoint(arguments: Namespace, settings: Settings) -> int:
     """Keep the whole state under a name."""
-    done = connect(settings).admin("POST", _checkpoint(arguments.name))
-    return tell(arguments, _("saved {name}", name=arguments.name), done)
+    client = connect(settings)
+    there = {each["name"] for each in client.admin("GET", "checkpoints")["checkpoints"]}
+    done = client.admin("POST", _checkpoint(arguments.name))
+    text = _("saved {name}, in the place of the earlier one") if arguments.name in there else _("saved {name}")
+    return tell(arguments, text.format(name=arguments.name), done)
 
 
 def restore_checkpoint(arguments: Namespace, settings: Settings) -> int:

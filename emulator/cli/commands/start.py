@@ -8,6 +8,7 @@ import logging
 import os
 import shlex
 import signal
+import socket
 import sqlite3
 from argparse import Namespace
 from collections.abc import Mapping
@@ -188,6 +189,9 @@ def explain(error: BaseException, settings: Settings) -> str | None:
         case sqlite3.Error():
             text = _("{file} cannot be used: {error}. Check that the disk is not full and that the folder is writable.")
             return text.format(file=state / "state.db", error=error)
+        case socket.gaierror():
+            hosts = enumerated(settings.config.host or ())
+            return _("{hosts}: there is no such address or name of one. Check --host.", hosts=hosts)
         case OSError() if error.filename is None and error.errno not in _FULL:
             text = _(
                 "cannot listen on {hosts} with ports {port} and {https_port}: {reason}. "

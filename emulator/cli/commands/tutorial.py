@@ -124,10 +124,15 @@ def _page(execution: Mapping[str, Any]) -> str:
 def _open(client: Client, execution: Mapping[str, Any], picture: Path | None) -> None:
     """Show the page of an execution in the browser; its picture when this emulator has no pages."""
     try:
-        open_address(link(client, _page(execution))[0])
+        address = link(client, _page(execution))[0]
     except CommandFailed:
         if picture is not None:
             open_picture(picture)
+        return
+    try:
+        open_address(address)
+    except CommandFailed as error:
+        complain(str(error))
 
 
 def _say_link(tell: Callable[[str], None], text: str, client: Client, page: str) -> None:

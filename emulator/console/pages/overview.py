@@ -74,7 +74,7 @@ def overview() -> str:
         "overview.html",
         tutorials=TUTORIALS,
         needs=_needs,
-        problems=lambda: view().call(view().function_admin.problems),
+        problems=lambda: view().call(view().problems),
         tokens=lambda: view().call(_tokens),
         latest=_latest,
         clock=timed,

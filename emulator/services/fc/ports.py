@@ -268,6 +268,13 @@ class QueuedMessage:
     trace: str = ""
 
 
+class SourceBuckets(Protocol):
+    """Knows the buckets whose changes fire triggers."""
+
+    def exists(self, tenant: Tenant, bucket: str) -> bool:
+        """Whether the tenant has such a bucket."""
+
+
 class SourceQueues(Protocol):
     """Gives the messages of queues to triggers."""
 
@@ -297,8 +304,8 @@ class Ports:
     Without *credentials* functions get no keys; without *objects* code cannot come from a bucket and no bucket is lent
     for it; without *destinations* results of asynchronous calls go to functions only. Without *host_names* HTTP
     triggers are reached by their paths only, without *topics* topic triggers get no messages, without *queues* those
-    of event buses none. Without *guard* roles may do everything, without *doubles* there are no mocks and records of
-    calls.
+    of event buses none; without *buckets* no object trigger waits for one. Without *guard* roles may do everything,
+    without *doubles* there are no mocks and records of calls.
     """
 
     credentials: CredentialIssuer | None = None
@@ -307,6 +314,7 @@ class Ports:
     host_names: HostNames | None = None
     topics: TopicSubscriptions | None = None
     queues: SourceQueues | None = None
+    buckets: SourceBuckets | None = None
     guard: RoleGuard | None = None
     interference: Interference = field(default_factory=NoInterference)
     doubles: FunctionDoubles | None = None

@@ -8,7 +8,7 @@ from pathlib import Path
 from zipfile import ZipFile, ZipInfo
 
 from emulator.config import ConfigError, load
-from emulator.deploy.localyun_yaml import Declarations
+from emulator.deploy.localyun_yaml import Declarations, check, root_of
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.fc.catalog import archive
 from emulator.services.fc.catalog.folder import FolderReader
@@ -36,7 +36,9 @@ def settings(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as name:
         Path(name, "localyun.yaml").write_bytes(data)
         try:
-            Declarations(load({}, {}, Path(name)).config, _WORLD)
+            root = root_of(load({}, {}, Path(name)).config)
+            Declarations(root, _WORLD)
+            check(root.findings)
         except ConfigError as error:
             assert "localyun.yaml" in str(error)
 

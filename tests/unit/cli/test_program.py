@@ -261,6 +261,12 @@ class TestStartThatCannotBe:
         """An address that is not ours cannot be listened on."""
         assert "cannot listen on 192.0.2.1" in self.refuse(program, *mode, "--host", "192.0.2.1")
 
+    def test_host_without_an_address(self, program, mode):
+        """A name that nothing knows; the ports have nothing to do with it."""
+        said = self.refuse(program, *mode, "--host", "nowhere.invalid", "--port", "auto")
+
+        assert "nowhere.invalid: there is no such address or name of one. Check --host." in said
+
     def test_next_free_ports_there(self, program, mode):
         """Ports that were left to the command are called what they were called."""
         said = self.refuse(program, *mode, "--host", "192.0.2.1", "--port", "auto", "--https-port", "auto")

@@ -220,6 +220,7 @@ def test_a_flow_is_converted_to_a_state_machine(program):
     written = program.run("flow", "convert", "judge.yml", "--name", "other", "--output", "machine.yml")
     checked = program.run("flow", "check", "machine.yml")
     again = program.run("flow", "convert", "machine.yml")
+    unnamed = program.run("flow", "convert", "judge.yml", "--name", "a flow")
     given = program.run("flow", "convert", "tagged.yml", "--parameter", "Seconds=30")
     refused = {name: program.run("flow", "convert", f"{name}.yml").stderr for name in ("tagged", "dated")}
 
@@ -228,6 +229,7 @@ def test_a_flow_is_converted_to_a_state_machine(program):
     assert checked.stdout.startswith("ok, ")
     assert "Name: other\n" in (program.folder / "machine.yml").read_text()
     assert (again.returncode, "a state machine already" in again.stderr) == (1, True)
+    assert (unnamed.returncode, "--name: 'a flow' is not a name: 1 to 128 letters" in unnamed.stderr) == (2, True)
     assert "!Ref has no value here; --parameter" in refused["tagged"]
     assert "Seconds: 30\n" in given.stdout
     assert "'Slow' waits for a time of day" in refused["dated"]
@@ -249,11 +251,16 @@ def test_remarks_of_a_conversion_are_counted_and_fail_it_when_asked_to(program):
     """On the error stream, with exit code 3; references are kept where no parameter gives them a value."""
     (program.folder / "work.yml").write_text(REMARKED)
 
+    chinese = program.run(
+        "flow", "convert", "work.yml", "--parameter", "Kind=Async", LC_ALL="zh_CN.UTF-8", PYTHONUTF8="1"
+    )
     lenient = program.run("flow", "convert", "work.yml", "--parameter", "Kind=Async")
     strict = program.run("flow", "convert", "work.yml", "--parameter", "Kind=Async", "--strict")
 
     assert (lenient.returncode, strict.returncode) == (0, 3)
     assert "2 comments in it describe differences" in strict.stderr
+    assert "# the flow had timeoutSeconds: 60; a state machine has no timeout\n" in strict.stdout
+    assert "# 原流程有 timeoutSeconds: 60；状态机没有超时时间\n" in chinese.stdout
     assert strict.stdout == lenient.stdout
     assert "resourceArn: !GetAtt work.Arn\n" in strict.stdout
     assert "invocationType: Async\n" in strict.stdout

@@ -26,6 +26,7 @@ MISSPELT = {
     "topic deliveries news al": "SubscriptionNotExist: The subscription you provided is not exist. Did you mean all?",
     "invoke helo": "FunctionNotFound: function 'helo' does not exist; did you mean hello?",
     "invoke charge": "FunctionNotFound: function 'charge' does not exist; did you mean shop/charge?",
+    "invoke f": "FunctionNotFound: function 'f' does not exist; did you mean shop/f?",
     "logs shop/chrage": f"{NO_FUNCTION}; did you mean shop/charge?",
     "invoke shp/charge": "ServiceNotFound: service 'shp' does not exist; did you mean shop?",
     "trigger fire hello wb": "TriggerNotFound: trigger 'wb' does not exist in function 'hello'; did you mean web?",
@@ -36,7 +37,7 @@ MISSPELT = {
 @pytest.fixture
 def full(program):
     """An emulator with one of each thing that has a name."""
-    for name, settings in (("hello", TRIGGER), ("shop/charge", "")):
+    for name, settings in (("hello", TRIGGER), ("shop/charge", ""), ("shop/f", "")):
         folder = program.folder / "functions" / name
         folder.mkdir(parents=True)
         (folder / "index.py").write_text(CODE)
@@ -95,3 +96,27 @@ def test_a_proposal_is_in_the_user_s_language_and_none_is_made_without_a_near_na
     assert "是否想输入 orders\uff1f" in chinese.stderr
     assert unlike.stderr == f"localyun: {NO_QUEUE}\n"
     assert (as_json.stdout, as_json.stderr) == ("", f"localyun: {NO_FLOW} Did you mean greeting?\n")
+
+
+def test_a_checkpoint_that_takes_the_place_of_another_says_so(full):
+    """The first of that name is gone; a new name is only saved."""
+    again = full.run("checkpoint", "save", "before")
+    other = full.run("checkpoint", "save", "after")
+
+    assert again.stdout == "saved before, in the place of the earlier one\n"
+    assert other.stdout == "saved after\n"
+
+
+def test_a_version_of_a_function_without_a_service_is_called(full):
+    """Its number or an alias stands behind the name, for calls of each kind."""
+    version = full.folder / "functions" / "hello" / "versions" / "1"
+    version.mkdir(parents=True)
+    (version / "index.py").write_text("def handler(event, context):\n    return 'one'\n")
+
+    called = full.run("invoke", "hello.1")
+    later = full.run("invoke", "hello.1", "--async")
+    missing = full.run("invoke", "hello.2")
+
+    assert (called.stdout, later.stdout) == ("one\n", "one\n"), called.stderr + later.stderr
+    assert missing.returncode == 1
+    assert "VersionNotFound" in missing.stderr

@@ -312,13 +312,15 @@ def test_declared_queues_and_topics_exist_after_a_start_and_a_reset(program):
 
 @pytest.mark.parametrize("words", [["start"], ["start", "-d"]], ids=["foreground", "background"])
 def test_mistake_in_a_declaration_is_wrong_usage(program, words):
-    """A start tells file and line, and nothing runs."""
-    (program.folder / "localyun.yaml").write_text("queues:\n  orders:\n    VisibilityTimeout: 0\n")
+    """A start tells file and line of each, and nothing runs."""
+    (program.folder / "localyun.yaml").write_text("queues:\n  orders:\n    VisibilityTimeout: 0\nhooks: {done: [ls]}\n")
 
     done = program.run(*words)
 
     assert done.returncode == 2
-    assert done.stderr.startswith("localyun: localyun.yaml:3: queues.orders.VisibilityTimeout: ")
+    first, second = done.stderr.splitlines()
+    assert first.startswith("localyun: localyun.yaml:3: queues.orders.VisibilityTimeout: ")
+    assert second.startswith("localyun.yaml:4: hooks.done: ")
     assert program.run("status").returncode == 3
 
 

@@ -1,6 +1,7 @@
 """Cases, bulk commands and mocks of tasks on the command line."""
 
 import json
+import re
 from xml.etree import ElementTree
 
 import pytest
@@ -180,6 +181,7 @@ def test_executions_are_started_rerun_and_stopped_in_bulk(program, judge):
     failed = program.run("flow", "list", "judge", "--status", "Failed", "--error", "Mine", "--json")
     other = program.run("flow", "list", "judge", "--error", "Other", "--json")
     again = program.run("flow", "rerun", "judge", "--failed", "--since", "1h", "--json")
+    twice = program.run("flow", "rerun", "judge", "--failed", "--since", "1h").stdout.splitlines()
     for _ in range(2):
         program.run("flow", "start", "judge", "--input", '{"slow": true}')
     stopped = program.run("flow", "stop", "judge", "--all", "--status", "Running", "--json")
@@ -187,10 +189,12 @@ def test_executions_are_started_rerun_and_stopped_in_bulk(program, judge):
 
     assert started.returncode == 1
     assert "Failed: 1, Succeeded: 2" in started.stdout
-    assert "inputs.jsonl:3: Failed" in started.stdout
-    assert len(json.loads(failed.stdout)) == 1
+    (failure,) = json.loads(failed.stdout)
+    assert f"inputs.jsonl:3 -> {failure['Name']}: Failed" in started.stdout
     assert json.loads(other.stdout) == []
     assert [each["status"] for each in json.loads(again.stdout)] == ["Failed"]
+    assert twice[-1] == "Failed: 2"
+    assert re.fullmatch(rf"{failure['Name']} -> [0-9a-f-]{{36}}: Failed", twice[-2])
     assert [each["status"] for each in json.loads(stopped.stdout)] == ["Stopped", "Stopped"]
     assert left.stdout == "nothing to do\n"
 

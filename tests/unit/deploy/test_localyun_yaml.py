@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.config import ConfigError, load
-from emulator.deploy.localyun_yaml import Declarations
+from emulator.deploy.localyun_yaml import Declarations, check, root_of
 from emulator.kernel.clock import VirtualClock
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import CountingIds
@@ -40,7 +40,10 @@ class Messaging:
     def declare(self, text):
         """Do what a start does with this file."""
         (self.folder / "localyun.yaml").write_text(text, encoding="utf-8")
-        Declarations(load({}, {}, self.folder).config, WORLD).apply(self.service)
+        root = root_of(load({}, {}, self.folder).config)
+        declarations = Declarations(root, WORLD)
+        check(root.findings)
+        declarations.apply(self.service)
         self.database.commit()
         self.timers.advance(1000)
 

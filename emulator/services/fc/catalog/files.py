@@ -22,6 +22,14 @@ _CODE_NAMES = frozenset({"bootstrap", "main"})
 SKIPPED = frozenset({"__pycache__", "node_modules"})
 """Folders whose files never count as a function's own."""
 
+_JAVASCRIPT = re.compile(rb"^(?:module\.)?exports\.handler\s*=|^export .*\bhandler\b", re.MULTILINE)
+_HANDLERS = {
+    ".py": re.compile(rb"^(?:async )?def handler\(", re.MULTILINE),
+    **dict.fromkeys((".js", ".mjs", ".cjs"), _JAVASCRIPT),
+}
+"""What a file has that is the code of a function; files beside the functions that they share have none."""
+_LARGEST_READ = 1024 * 1024
+
 _NOT_NOW = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EAGAIN, errno.EIO})
 """Errors that say nothing about a file."""
 
@@ -134,6 +142,18 @@ def is_function(path: str) -> bool:
     if names & {"service.yml", "service.yaml"}:
         return False
     return any(name in _CODE_NAMES or os.path.splitext(name)[1] in _CODE_SUFFIXES for name in names)  # noqa: PTH122 - see above
+
+
+def lone_handler(entry: os.DirEntry[str]) -> str:
+    """Return what a file with the usual handler would be called in the folder of a function; empty for other files."""
+    suffix = Path(entry.name).suffix
+    handler = _HANDLERS.get(suffix)
+    try:
+        if handler is not None and entry.is_file() and entry.stat().st_size <= _LARGEST_READ:
+            return f"index{suffix}" if handler.search(Path(entry.path).read_bytes()) else ""
+    except OSError:
+        pass
+    return ""
 
 
 def fingerprint(path: str, skipped: frozenset[str], follow: Follow, watches: Unwatched) -> tuple[str, int]:

@@ -21,11 +21,20 @@ from collections.abc import Iterator, Mapping
 from itertools import chain, compress
 from operator import attrgetter, is_not
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from emulator.kernel.frozen import field, frozen, replace
 from emulator.services.fc import limits
 from emulator.services.fc.catalog import fields
+from emulator.services.fc.catalog.declared import (
+    FileAlias,
+    aliases_of,
+    config_of,
+    default_config,
+    every_problem,
+    service_of,
+    triggers_of,
+)
 from emulator.services.fc.catalog.files import (
     SKIPPED,
     YamlFile,
@@ -34,26 +43,14 @@ from emulator.services.fc.catalog.files import (
     fingerprint,
     folders,
     is_function,
+    lone_handler,
 )
 from emulator.services.fc.catalog.watching import EVERYTHING, Edits, Unwatched
-from emulator.services.fc.codec import BODY, check_name
+from emulator.services.fc.codec import check_name
 from emulator.services.fc.errors import InvalidArgument
-from emulator.services.fc.kinds import NEWEST_PYTHON, check_alias_name, check_weights, version_or_latest
-from emulator.services.fc.model import FunctionConfig, Scope, ServiceConfig, Struct, is_custom, scope_of
+from emulator.services.fc.model import FunctionConfig, Scope, ServiceConfig, Struct, scope_of
 from emulator.wire.schema.json_bodies import unknown_names
 from emulator.wire.schema.kinds import Shape
-
-
-@frozen
-class FileAlias:
-    """An alias a file names, and where it stands."""
-
-    name: str
-    version_id: str
-    weights: Mapping[str, float]
-    description: str
-    file: str
-    place: str
 
 
 @frozen
@@ -159,13 +156,24 @@ def differing(before: Mapping[str, Part], now: Mapping[str, Part]) -> list[str]:
     return [*gone, *(path for path, part in now.items() if before.get(path) is not part)]
 
 
+class _Shared(NamedTuple):
+    """What the file of a service comes to for each of its functions."""
+
+    problem: str = ""
+    variables: Mapping[str, str] = {}
+
+
+_ALONE = _Shared()
+"""What a function without a service shares."""
+
+
 class _Known(NamedTuple):
     """A function as it was read, what else it depended on, and what its files alone come to."""
 
     result: FileFunction
     warnings: tuple[str, ...]
     head: FileFunction | None
-    problem: str
+    shared: _Shared
     checksum: str
     rewritten: int
 
@@ -219,6 +227,11 @@ class FolderReader:
                 self._warnings.append(f"{entry.path} is left out: folders of this name hold versions")
             else:
                 parts[entry.path] = self._part(entry.name, entry.path)
+        self._warnings += [
+            f"{entry.path} is left out: a function is a folder; move the file to {Path(entry.name).stem}/{index}"
+            for entry in entries(self.root)
+            if (index := lone_handler(entry)) and self._follows(entry)
+        ]
         self._left_out = self._warnings
         return parts
 
@@ -253,24 +266,26 @@ class FolderReader:
         if not (settings.stamp or functions or versions) or not self._usable(name, "", path):
             return
         config, problem = ServiceConfig(), settings.problem
+        variables: Mapping[str, str] = {}
         aliases: tuple[FileAlias, ...] = ()
         try:
-            config = ServiceConfig(**BODY.read(fields.SERVICE, settings.content))
-            aliases = _aliases(settings)
+            config, variables = service_of(settings.content)
+            aliases = aliases_of(settings)
         except InvalidArgument as error:
             problem = settings.placed(error)
-        self._warn(problem, settings, fields.SERVICE, {"aliases"})
+        self._warn(problem, settings, fields.SERVICE_FILE, {"aliases"})
+        shared = _Shared(problem, variables)
         numbers = tuple(number for number, _ in versions)
         self._services.append(FileService(name=name, folder=path, config=config, versions=numbers, aliases=aliases))
         heads = {}
         for entry in functions:
             if self._usable(name, entry.name, entry.path):
-                heads[entry.name] = self._read_function(name, entry.name, entry.path, problem)
+                heads[entry.name] = self._read_function(name, entry.name, entry.path, shared)
         for number, version_path in versions:
             for entry in self._functions_in(version_path, path):
                 if self._usable(name, entry.name, entry.path):
                     head = heads.get(entry.name)
-                    self._functions.append(self._function(name, entry.name, number, entry.path, head, problem))
+                    self._functions.append(self._function(name, entry.name, number, entry.path, head, shared))
 
     def _folders(self, path: str, part: str) -> Iterator[os.DirEntry[str]]:
         """Return the folders in a folder that is looked at for *part*."""
@@ -278,10 +293,10 @@ class FolderReader:
         return folders(path, self._follows)
 
     def _functions_in(self, path: str, part: str) -> list[os.DirEntry[str]]:
-        entries = list(self._folders(path, part))
-        for entry in entries:
+        found = list(self._folders(path, part))
+        for entry in found:
             self._is_the_same(entry.path)
-        return [entry for entry in entries if is_function(entry.path)]
+        return [entry for entry in found if is_function(entry.path)]
 
     def _is_the_same(self, path: str) -> bool:
         """Watch the folder of a part; False when another folder had this path, whose function is forgotten."""
@@ -290,58 +305,60 @@ class FolderReader:
             self._known.pop(path, None)
         return same
 
-    def _read_function(self, service: str, name: str, path: str, problem: str = "") -> FileFunction:
-        head = self._function(service, name, 0, path, None, problem)
+    def _read_function(self, service: str, name: str, path: str, shared: _Shared = _ALONE) -> FileFunction:
+        head = self._function(service, name, 0, path, None, shared)
         self._functions.append(head)
         if not service:
             for number, version_path in self._version_folders(path):
                 self._is_the_same(version_path)
-                self._functions.append(self._function("", name, number, version_path, head, ""))
+                self._functions.append(self._function("", name, number, version_path, head, shared))
         return head
 
     def _function(
-        self, service: str, name: str, version: int, path: str, head: FileFunction | None, problem: str
+        self, service: str, name: str, version: int, path: str, head: FileFunction | None, shared: _Shared
     ) -> FileFunction:
         """Return what the function in the folder *path* is, which is looked at only where it may have changed."""
         known = self._known.get(path)
-        if known is not None and known.head == head and known.problem == problem and not self._edits.at(path):
+        if known is not None and known.head == head and known.shared == shared and not self._edits.at(path):
             self._warnings += known.warnings
             return known.result
         before = len(self._warnings)
         self._watches.renew(path)
         self._watches.part(path)
-        file = self._read_files(service, name, version, path, head, problem)
+        file = self._read_files(service, name, version, path, head, shared)
         rewritten = 0
         if known is not None and known.checksum == file.checksum:  # of another size, or a tick of the clock later
             rewritten = known.rewritten + self._edits.written(path)
         self._known[path] = _Known(
             replace(file, checksum=f"{int(file.checksum) + rewritten}"), tuple(self._warnings[before:]),
-            head, problem, file.checksum, rewritten,
+            head, shared, file.checksum, rewritten,
         )  # fmt: skip
         return self._known[path].result
 
     def _read_files(
-        self, service: str, name: str, version: int, path: str, head: FileFunction | None, problem: str
+        self, service: str, name: str, version: int, path: str, head: FileFunction | None, shared: _Shared
     ) -> FileFunction:
         settings = self._yaml.read(path, "function", anew=self._edits.written(path))
         skipped = SKIPPED if service else SKIPPED | {"versions"}
         checksum, size = fingerprint(path, skipped, self._follows, self._watches)
-        config = _default_config(service, path)
+        rows = fields.FUNCTION_2 if service else fields.FUNCTION_3
+        config, problem = default_config(service, path), shared.problem
         triggers: tuple[Struct, ...] = ()
         aliases: tuple[FileAlias, ...] = ()
         if settings.stamp is not None:
             problem = problem or settings.problem
             try:
-                config = _config(service, config, settings.content)
-                triggers = _triggers(settings.content.get("triggers"))
+                config = config_of(rows, config, settings.content)
+                triggers = triggers_of(settings.content.get("triggers"))
                 if not service and not version:
-                    aliases = _aliases(settings)
+                    aliases = aliases_of(settings)
             except InvalidArgument as error:
                 problem = problem or settings.placed(error)
-            known, more = (fields.FUNCTION_2, set()) if service else (fields.FUNCTION_3, {"aliases"})
-            self._warn(problem, settings, known, {"triggers", *more})
+            self._warn(problem, settings, rows, {"triggers", *(() if service else ("aliases",))})
         elif head is not None:
             config, problem = head.config, problem or head.problem
+        if shared.variables:
+            config = replace(config, environment={**shared.variables, **config.environment})
         places = tuple(settings.place("triggers", str(number)) for number in range(len(triggers)))
         return FileFunction(
             service=service, name=name, version=version, folder=path, config=config, checksum=checksum, size=size,
@@ -369,11 +386,13 @@ class FolderReader:
         return True
 
     def _warn(self, problem: str, settings: YamlFile, known: Shape, more: set[str]) -> None:
-        """Warn of a problem, and of unknown names: a typing mistake would otherwise go unnoticed."""
+        """Warn of a problem with all others, and of unknown names: a typing mistake would otherwise go unnoticed."""
         unknown = unknown_names(settings.content, [*(field.name for field in known), *more, *fields.DEPLOYED])
         deployed = "the field '{name}' is ignored here; localyun deploy reads it in an s.yaml"
         unknown += [(deployed.format(name=name), name) for name in fields.DEPLOYED if name in settings.content]
-        self._warnings += [problem] if problem else []
+        if problem:
+            every = list(every_problem(known, settings))
+            self._warnings += every if problem in every else [problem, *every]
         self._warnings += [f"{settings.place(name)}: {each}" for each, name in unknown]
 
     def _version_folders(self, path: str) -> list[tuple[int, str]]:
@@ -385,63 +404,3 @@ class FolderReader:
             else:
                 self._warnings.append(f"{entry.path} is left out: a version is a number from 1 on")
         return sorted(numbered)
-
-
-def _config(service: str, default: FunctionConfig, content: Mapping[str, Any]) -> FunctionConfig:
-    content = dict(content)
-    variables = content.get("environmentVariables")
-    if isinstance(variables, dict):  # YAML reads 8080 and yes as what they are; variables are texts
-        content["environmentVariables"] = {str(key): _as_text(value) for key, value in variables.items()}
-    rows = fields.FUNCTION_2 if service else fields.FUNCTION_3
-    values = BODY.read(rows, content)
-    values.setdefault("runtime", default.runtime)
-    values.setdefault("handler", "" if is_custom(values["runtime"]) else default.handler)
-    return fields.check_together(FunctionConfig(**values), values)
-
-
-def _as_text(value: Any) -> Any:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value) if isinstance(value, (int, float)) else value
-
-
-def _default_config(service: str, path: str) -> FunctionConfig:
-    """Return the newest Python with ``index.handler``, or Node.js where only an ``index.js`` is."""
-    runtime = NEWEST_PYTHON["2.0" if service else "3.0"]
-    names = {entry.name for entry in entries(path)}
-    if "index.py" not in names and names & {"index.js", "index.mjs", "index.cjs"}:
-        runtime = "nodejs20"
-    elif "bootstrap" in names and not any(name.endswith(".py") for name in names):
-        runtime = "custom.debian10" if service else "custom.debian12"
-    return FunctionConfig(runtime=runtime, handler="index.handler")
-
-
-def _triggers(value: Any) -> tuple[Struct, ...]:
-    if value is None:
-        return ()
-    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise InvalidArgument("triggers must be a list of objects")
-    return tuple(value)
-
-
-def _aliases(settings: YamlFile) -> tuple[FileAlias, ...]:
-    value = settings.content.get("aliases")
-    if value is None:
-        return ()
-    if not isinstance(value, dict):
-        raise InvalidArgument("aliases must map names to versions")
-    aliases = []
-    weights = "additionalVersionWeight"
-    for name, target in sorted(value.items()):
-        target = target if isinstance(target, dict) else {"versionId": target}
-        aliases.append(
-            FileAlias(
-                name=check_alias_name(name, "alias"),
-                version_id=version_or_latest(target.get("versionId"), f"aliases.{name}.versionId"),
-                weights=check_weights(target.get(weights) or {}, f"aliases.{name}.{weights}"),
-                description=str(target.get("description") or ""),
-                file=settings.file,
-                place=settings.place("aliases", name),
-            )
-        )
-    return tuple(aliases)

@@ -27,6 +27,7 @@ from emulator.services.fc.triggers.host_names import TriggerNames, names_of
 from emulator.services.fc.triggers.http_invoke import HttpInvoker
 from emulator.services.fc.triggers.http_routing import HttpRouting, HttpTarget, function_names
 from emulator.services.fc.triggers.model import Trigger, bucket_of, topic_of, trigger_path, trigger_type_of
+from emulator.services.fc.triggers.object_triggers import ObjectTriggers
 from emulator.services.fc.triggers.queue_triggers import QueueTriggers, event_of, queue_source
 from emulator.services.fc.triggers.store import Domains, TriggerStore
 from emulator.services.fc.triggers.timer_triggers import TimerTriggers
@@ -77,6 +78,8 @@ class EventSources:
         self.queue_triggers = QueueTriggers(store, database, ports.queues, self._fire, turns) if ports.queues else None
         if self.queue_triggers is not None:
             self.triggers.watchers.append(self.queue_triggers)
+        if ports.buckets is not None:
+            self.triggers.watchers.append(ObjectTriggers(ports.buckets))
 
     async def start(self) -> None:
         """Resume what an earlier run has left: arm timers, register host names; some in each turn of the loop."""

@@ -365,6 +365,15 @@ class MapRunStore:
         rows = self._database.read(f"{_RUNS} WHERE r.stopped_at IS NULL")
         return [self._run(row) for row in rows.fetchall()]
 
+    def open_run(self, execution: ExecutionId, position: int) -> int | None:
+        """Return the number of the open run of a running execution that began as number *position*, from 0 on."""
+        row = self._database.read(
+            "SELECT r.id FROM workflow_map_runs r JOIN workflow_executions e ON e.id = r.execution"
+            " WHERE r.execution = ? AND r.stopped_at IS NULL AND e.stopped_at IS NULL ORDER BY r.id LIMIT 1 OFFSET ?",
+            (execution, position),
+        ).fetchone()
+        return None if row is None else int(row[0])
+
     def counts(self, run: MapRun) -> Counter[Status]:
         """Return how many executions of a run stand where."""
         rows = self._database.read(

@@ -6,8 +6,9 @@ Source: service integration, Serverless Workflow guide; the form of FC 3's ARNs,
 """
 
 import re
-from typing import Final
+from typing import Final, assert_never
 
+from emulator.kernel.names import OF_QUEUES_AND_TOPICS
 from emulator.kernel.phrases import Phrase, alternatives
 from emulator.services.workflow.ports import (
     ActionResource,
@@ -24,6 +25,10 @@ _QUEUE = re.compile(r"/queues/([^/\s]+)/messages\Z")
 _TOPIC = re.compile(r"/topics/([^/\s]+)/messages\Z")
 _FLOW = re.compile(r"flow/([^/\s]+)\Z")
 _ACTION = re.compile(r"([A-Za-z][A-Za-z0-9_-]*):([A-Za-z][A-Za-z0-9_]*)\Z")
+
+_IDENTIFIER = "[A-Za-z_][A-Za-z0-9_-]*"
+_FILLED_IN = re.compile(r"[${}<>*\[\]]")
+"""What names have that stand for others, such as ``${queue}`` and ``<topic>``."""
 
 _FORMS: Final = alternatives(
     (
@@ -55,6 +60,29 @@ def parse_arn(text: str) -> ArnTarget:
     elif scheme == "acs" and product == "fnf" and (match := _FLOW.match(resource)):
         return FlowResource(match[1])
     raise ValueError(Phrase("unknown form of resource; there are {names}", names=_FORMS))
+
+
+def impossible_name(target: ArnTarget) -> Phrase | None:
+    """Return that nothing can have a name of an ARN, None when something can, or when another tool fills it in.
+
+    No mistake of a definition's form: a task looks up what it calls when it runs.
+    """
+    match target:
+        case QueueResource(queue=name) | TopicResource(topic=name):
+            names, form = [name], OF_QUEUES_AND_TOPICS
+            text = "no queue or topic can be called {name!r}: their names have letters, digits and hyphens"
+        case FunctionResource() | FlowResource():
+            names, form = [target.flow] if isinstance(target, FlowResource) else [target.function], _IDENTIFIER
+            if isinstance(target, FunctionResource) and target.service:
+                names.append(target.service)
+            text = (
+                "no service, function or flow can be called {name!r}: their names have letters, digits, '_' and '-' "
+                "and do not begin with a digit or '-'"
+            )
+        case _:
+            assert_never(target)
+    wrong = (name for name in names if not re.fullmatch(form, name) and not _FILLED_IN.search(name))
+    return next((Phrase(text, name=name) for name in wrong), None)
 
 
 def parse_action(text: str) -> ActionResource:

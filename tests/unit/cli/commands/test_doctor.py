@@ -39,6 +39,24 @@ def test_doctor_ends_with_1_when_something_is_wrong(program):
     assert "chmod go-rwx" in after.stdout
 
 
+def test_problems_have_the_remedy_of_their_file(monkeypatch):
+    """A command of localyun.yaml runs again at the next start; a file of a function is read again at once."""
+    problems = ["localyun.yaml:2: hooks.ready.0 has failed with exit code 3: no seed", "/f/2go is left out: name"]
+
+    class Answering:
+        def admin(self, method, path):
+            return {"problems": problems}
+
+    found = list(doctor._functions(Answering()))
+
+    assert [(each.subject, each.verdict, each.found) for each in found] == [
+        ("hooks", "wrong", problems[0]),
+        ("functions", "wrong", problems[1]),
+    ]
+    assert "next start" in found[0].remedy
+    assert "rename the folder" in found[1].remedy
+
+
 def test_slow_answer_is_no_difference_of_clocks(tmp_path, monkeypatch):
     """The system's time is read after the emulator has told its own, however long that took."""
     late = {"by": -60_000}

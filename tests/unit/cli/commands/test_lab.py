@@ -43,13 +43,51 @@ def test_clock_asks_for_the_change_it_is_given(words, body):
     assert _change(given.action, given.value) == body
 
 
-@pytest.mark.parametrize("words", [["advance"], ["to"], ["freeze", "1s"], ["next", "x"]])
-def test_clock_refuses_words_that_make_no_sense(words):
-    """Wrong usage, not a failure."""
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["advance"], "advance needs a duration, such as localyun clock advance 1h30m"),
+        (["advance", "5"], ""),
+        (["advance", "5x"], ""),
+        (["to"], "to needs a time, such as localyun clock to 2030-01-01T00:00:00Z"),
+        (["to", "noon"], ""),
+        (["freeze", "1s"], "freeze takes no value"),
+        (["next", "x"], "next takes a number"),
+    ],
+)
+def test_clock_refuses_words_that_make_no_sense(words, said):
+    """Wrong usage, not a failure; it says what is missing of the word that was given."""
     given = parse(["clock", *words])
 
-    with pytest.raises(WrongUsage):
+    with pytest.raises(WrongUsage, match=f"clock {said}"):
         _change(given.action, given.value)
+
+
+def test_clock_does_not_go_back(capsys):
+    """A negative duration looks like an option; what it is taken for is answered."""
+    with pytest.raises(SystemExit):
+        parse(["clock", "advance", "-1h"])
+
+    assert "unrecognized arguments: -1h; the emulator's time only goes forward" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["settle", "--timeout", "5"], ["skip", "--limit", "x"], ["skip", "--timeout", "soon"],
+        ["skip", "--calls", "f", "--count", "0"], ["skip", "--queue", "q", "--visible", "-1"],
+        ["fault", "add", "--delay", "2"], ["fault", "add", "--drop", "--probability", "1.5"],
+        ["fault", "add", "--drop", "--probability", "often"], ["mock", "add", "f", "--delay", "1"],
+        ["explore", "f", "--limit", "day"], ["explore", "f", "--patience", "1"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_durations_and_numbers_that_are_none_are_wrong_usage(words):
+    """They are refused before any emulator is asked."""
+    with pytest.raises(SystemExit) as refused:
+        parse(words)
+
+    assert refused.value.code == 2
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,43 @@ def test_services_functions_and_versions_are_told_apart(tmp_path: Path):
     assert snapshot.warnings == ()
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "index"),
+    [
+        ("e.py", "import json\n\n\ndef handler(event, context):\n    return event\n", "index.py"),
+        ("e.js", "exports.handler = (event, context, callback) => callback(null, event)\n", "index.js"),
+        ("e.mjs", "export const handler = async (event) => event\n", "index.mjs"),
+        ("shared.py", "class A:\n    def handler(self):\n        pass\n\n\ndef handlers():\n    return []\n", ""),
+        ("shared.js", "exports.helper = () => 1\n", ""),
+        ("notes.txt", "def handler(event, context):\n", ""),
+    ],
+)
+def test_handler_beside_the_folders_is_left_out_with_a_reason(tmp_path: Path, name: str, content: str, index: str):
+    """It is no function; files that functions share have no handler and may lie there."""
+    (tmp_path / name).write_text(content)
+
+    snapshot = FolderReader(tmp_path).read()
+
+    reason = f"{tmp_path / name} is left out: a function is a folder; move the file to e/{index}"
+    assert snapshot.warnings == ((reason,) if index else ())
+
+
+def test_all_that_is_wrong_with_a_file_is_reported(tmp_path: Path):
+    """Each field that can be seen to be wrong by itself, with its line; one of them is why the function is refused."""
+    tree(
+        tmp_path,
+        f__index_py="",
+        f__function_yml="memorySize: -1\ntimeout: much\nhandlr: x\ntriggers: 3\naliases: [1]\n",
+        s__service_yml="internetAccess: perhaps\naliases: [1]\n",
+    )
+
+    snapshot = FolderReader(tmp_path).read()
+
+    places = [text.removeprefix(f"{tmp_path}/").split(":")[:2] for text in snapshot.warnings]
+    assert places == [["f/function.yml", line] for line in "12453"] + [["s/service.yml", line] for line in "12"]
+    assert snapshot.functions[0].problem in snapshot.warnings
+
+
 def test_function_without_a_file_has_the_newest_python(tmp_path: Path):
     """The defaults are index.handler and the newest Python of the generation; plain JavaScript gets Node.js."""
     tree(tmp_path, s__py__index_py="", s__js__index_js="", three__index_py="")
@@ -131,6 +168,44 @@ aliases:
     assert [(alias.name, alias.version_id, alias.weights) for alias in service.aliases] == [
         ("dev", "LATEST", {}), ("old", "1", {}), ("online", "1", {"2": 0.2}),
     ]  # fmt: skip
+
+
+def test_variables_of_a_service_file_are_those_of_all_its_functions(tmp_path: Path):
+    """A function's own variable wins, versions have them too, and an edit of the file reaches every function."""
+    tree(
+        tmp_path,
+        s__service_yml="environmentVariables: {STAGE: test, PORT: 80}",
+        s__own__index_py="",
+        s__own__function_yml="environmentVariables: {PORT: 81, DEBUG: yes}",
+        s__plain__index_py="",
+        s__versions__1__plain__index_py="",
+        s__versions__2__old__index_py="",
+    )
+    reader = FolderReader(tmp_path)
+
+    before = reader.read()
+    (tmp_path / "s" / "service.yml").write_text("environmentVariables: {STAGE: live}")
+    after = reader.read()
+
+    assert before.warnings == after.warnings == ()
+    assert {(row.name, row.version): dict(row.config.environment) for row in before.functions} == {
+        ("own", 0): {"STAGE": "test", "PORT": "81", "DEBUG": "true"},
+        ("plain", 0): {"STAGE": "test", "PORT": "80"},
+        ("plain", 1): {"STAGE": "test", "PORT": "80"},
+        ("old", 2): {"STAGE": "test", "PORT": "80"},
+    }
+    assert [row.config.environment["STAGE"] for row in after.functions] == ["live"] * 4
+
+
+@pytest.mark.parametrize("variables", ["[A]", "{FC_A: 1, 1x: 2}", "{A: [1]}"], ids=["a list", "a name", "a value"])
+def test_wrong_variables_of_a_service_file_are_a_problem_of_its_functions(tmp_path: Path, variables: str):
+    """Whoever calls a function is told the place."""
+    tree(tmp_path, s__service_yml=f"role: x\nenvironmentVariables: {variables}", s__f__index_py="")
+
+    snapshot = FolderReader(tmp_path).read()
+
+    assert "service.yml:2: environmentVariables" in snapshot.functions[0].problem
+    assert snapshot.warnings == (snapshot.functions[0].problem,)
 
 
 def test_version_without_a_file_has_the_settings_of_the_head(tmp_path: Path):

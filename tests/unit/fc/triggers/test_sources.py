@@ -314,6 +314,38 @@ async def test_a_trigger_of_the_folder_waits_for_its_topic(open_site, tmp_path):
         assert sources.triggers.waits_for(tenant, kept) == ""
 
 
+SOURCE = {"sourceArn": "acs:oss:cn-hangzhou:1:pictures", "invocationRole": "acs:ram::1:role/r"}
+
+
+async def test_an_object_trigger_waits_for_its_bucket(site):
+    """Until it is made, and again when it is gone; other triggers wait for no bucket."""
+    from emulator.services.fc.triggers.object_triggers import ObjectTriggers
+
+    class Buckets:
+        def __init__(self):
+            self.there = set()
+
+        def exists(self, tenant, bucket):
+            return bucket in self.there
+
+    buckets = Buckets()
+    triggers = site.fc.sources.triggers
+    triggers.watchers.append(ObjectTriggers(buckets))
+    await site.make_function()
+    await make(site, "oss", {"events": ["oss:ObjectCreated:*"]}, **SOURCE)
+    await make(site, "timer", {"cronExpression": "@every 1m"}, "other")
+    (tenant, trigger), (_, other) = sorted(site.fc.sources.store.all(), key=lambda each: each[1].kind)
+
+    waits = [triggers.waits_for(tenant, trigger)]
+    buckets.there.add("pictures")
+    waits.append(triggers.waits_for(tenant, trigger))
+    buckets.there.clear()
+    waits.append(triggers.waits_for(tenant, trigger))
+
+    assert waits == ["the bucket 'pictures' does not exist", "", "the bucket 'pictures' does not exist"]
+    assert triggers.waits_for(tenant, other) == ""
+
+
 CONFIGS = {
     "on": {"cronExpression": "@every 1m", "enable": True},
     "off": {"cronExpression": "@every 1m", "enable": False},

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final, assert_never
 
+from emulator.kernel.phrases import Phrase
 from emulator.services.workflow.languages.conversion.expressions import Expression, State, chosen, literal, under
 from emulator.services.workflow.languages.conversion.sources import Source
 from emulator.services.workflow.languages.fdl.mappings import reads_context
@@ -34,7 +35,7 @@ class Call:
     *note* is called with each remark about what differs.
     """
 
-    def __init__(self, step: TaskStep, inside: Source, outside: Source, note: Callable[[str], None]) -> None:
+    def __init__(self, step: TaskStep, inside: Source, outside: Source, note: Callable[[Phrase], None]) -> None:
         self._step = step
         self._inside = inside
         self._outside = outside
@@ -49,7 +50,7 @@ class Call:
             case FunctionResource():
                 kind = sources.pop("InvocationType", "Sync")
                 if kind == "Async" and self._step.pattern == "requestResponse":
-                    self._note("the result of an asynchronous call is {Code: 202, ...} here")
+                    self._note(Phrase("the result of an asynchronous call is {Code: 202, ...} here"))
                 self._dropped(sources)
                 arn = {"resourceArn": self._step.resource_arn, **under("invocationType", kind)}
                 return "FC:InvokeFunction", {**arn, **under("body", event)}, "$Output.Body"
@@ -76,17 +77,18 @@ class Call:
                 other: State = {}
                 for name, value in sources.items():
                     if isinstance(value, Expression) and source.may_be_missing((self._step.service_params or {})[name]):
-                        self._note(f"the parameter {name} is null here when the input does not have it")
+                        text = "the parameter {name} is null here when the input does not have it"
+                        self._note(Phrase(text, name=name))
                     other |= under(name, value)
                 return f"{service}:{operation}", other, "$Output"
             case HttpResource() | ObjectResource() | MapResource():
-                raise NotConvertible(f"the step {self._step.name!r} calls what no state calls")
+                raise NotConvertible(Phrase("the step {name!r} calls what no state calls", name=self._step.name))
             case _:
                 assert_never(self._step.resource)
 
     def _start(self, arn: State, sources: State, event: Any) -> tuple[str, State, str]:
         if self._step.pattern == "requestResponse":
-            self._note("the result of a start is {FlowName, ExecutionName, RequestID} here")
+            self._note(Phrase("the result of a start is {FlowName, ExecutionName, RequestID} here"))
         parameters = {**arn, **under("input", self._child_input(event, sources.pop("Input", event)))}
         if "ExecutionName" in sources:
             parameters |= under("executionName", sources.pop("ExecutionName"))
@@ -104,7 +106,7 @@ class Call:
 
     def _dropped(self, sources: State) -> None:
         for name in sources:
-            self._note(f"the parameter {name} has no counterpart and is left out")
+            self._note(Phrase("the parameter {name} has no counterpart and is left out", name=name))
 
     def _event(self) -> Any:
         """Return what is sent: the input of the step, made anew for each attempt when it reads the context."""

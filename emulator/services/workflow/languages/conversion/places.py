@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any, Final, Protocol
 
+from emulator.kernel.phrases import Phrase
 from emulator.services.workflow.languages.conversion.expressions import Found, members, quoted
 from emulator.services.workflow.languages.fdl.paths import EVERY
 
@@ -100,7 +101,7 @@ class Items:
             return Found(self._BASE)
         first, *rest = segments
         if first is EVERY:
-            raise Unsayable("no function takes a member out of each element of an array")
+            raise Unsayable(Phrase("no function takes a member out of each element of an array"))
         text = self._BASE + members([first, *(["Local"] if self._wrapped else []), *rest])
         return Found(text, f"{text} == {text}") if isinstance(first, int) else None
 
@@ -114,7 +115,7 @@ def _array(found: Sequence[Found]) -> str:
     if not unsure:
         return f"toArray({', '.join(each.text for each in found)})"
     if len(unsure) > MOST_ALTERNATIVES:
-        raise Unsayable(f"more than {MOST_ALTERNATIVES} of its elements may be missing")
+        raise Unsayable(Phrase("more than {most} of its elements may be missing", most=MOST_ALTERNATIVES))
     arrays = []
     for present in product((True, False), repeat=len(unsure)):
         left = {each for each, is_there in zip(unsure, present, strict=True) if not is_there}
@@ -131,4 +132,4 @@ def check(segments: Iterable[Any]) -> None:
     """
     for each in segments:
         if each is EVERY or (isinstance(each, int) and each < 0):
-            raise Unsayable("a path has no wildcard and counts from the beginning")
+            raise Unsayable(Phrase("a path has no wildcard and counts from the beginning"))

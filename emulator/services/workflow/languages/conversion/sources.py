@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
+from emulator.kernel.phrases import Phrase, phrase
 from emulator.services.workflow.languages.conversion.expressions import Expression, Found, chosen, literal, quoted
 from emulator.services.workflow.languages.conversion.members import Made
 from emulator.services.workflow.languages.conversion.places import (
@@ -34,7 +35,7 @@ class Source:
 
     def __init__(
         self,
-        remark: Callable[[str, str], None],
+        remark: Callable[[str, Phrase], None],
         flow_name: str,
         step_name: str,
         *,
@@ -74,7 +75,7 @@ class Source:
                 case _:
                     return self._below(self._step, path)
         except Unsayable as why:
-            self._remark(self._name, f"{path} is null here: {why}")
+            self._remark(self._name, Phrase("{path} is null here: {why}", path=path, why=phrase(str(why))))
             return Found("null")
 
     def made(self, mappings: Iterable[Mapping]) -> Made:
@@ -86,7 +87,8 @@ class Source:
                 continue
             found = self._mapped(mapping.source)
             if found is not None and not made.put(mapping.keys, Expression(found.text), found.there):
-                self._remark(self._name, f"{mapping.target} replaces all of {mapping.keys[0]} here")
+                text = "{target} replaces all of {key} here"
+                self._remark(self._name, Phrase(text, target=mapping.target, key=mapping.keys[0]))
         return made
 
     def template(self, mappings: Iterable[Mapping]) -> Any:
@@ -98,7 +100,8 @@ class Source:
         try:
             parse(f"jsonMerge({{}}, {text})", RESULT_ROOTS)  # as it may be merged with a local
         except ExpressionError:
-            self._remark(self._name, "what its mappings do not find is null here: they are too many for an expression")
+            text = "what its mappings do not find is null here: they are too many for an expression"
+            self._remark(self._name, Phrase(text))
             return made.constructor()
         return Expression(text)
 
@@ -182,11 +185,11 @@ class Source:
             case ("task", "token") if self._has_token:
                 return Found("$Context.Current.TaskToken")
             case ("task", *_) if self._name:
-                raise Unsayable("there is a token only where a report is waited for")
+                raise Unsayable(Phrase("there is a token only where a report is waited for"))
             case (first, *_) if first not in _OLD_CONTEXT or (first in {"step", "task"} and not self._name):
                 return None
             case _:
-                raise Unsayable("the context has no such value")
+                raise Unsayable(Phrase("the context has no such value"))
 
 
 def compares_constants(tree: Term) -> bool:

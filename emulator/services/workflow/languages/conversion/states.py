@@ -8,10 +8,12 @@ input constructs it as ``Step``. The first state of each scope sets this up, the
 What cannot be said in the new language, or means something else there, is a remark beside the state.
 """
 
+from collections.abc import Callable
 from functools import partial
 from itertools import product
 from typing import Final, NamedTuple, assert_never
 
+from emulator.kernel.phrases import Phrase, said
 from emulator.services.workflow.engine.model import RetryPolicy, StepList, all_steps
 from emulator.services.workflow.languages.conversion.calls import Call, NotConvertible
 from emulator.services.workflow.languages.conversion.expressions import Found, State, quoted, under
@@ -59,8 +61,10 @@ class Converted(NamedTuple):
     remarks: int
 
 
-def convert(program: FlowProgram, name: str) -> Converted:
+def convert(program: FlowProgram, name: str, look_up: Callable[[str], str] = str) -> Converted:
     """Return the definition of a state machine called *name* that does what the flow does, with remarks as comments.
+
+    *look_up* returns a template of a remark in the language that they are to have.
 
     Raises: NotConvertible.
     """
@@ -70,12 +74,12 @@ def convert(program: FlowProgram, name: str) -> Converted:
     machine = {"Type": "StateMachine", "Name": name, "SpecVersion": "v1", **conversion.machine()}
     text: str = yaml.safe_dump(machine, sort_keys=False, allow_unicode=True, width=4096)
     count = sum(map(len, conversion.remarks.values()))
-    lines = [f"# {remark}" for remark in conversion.remarks.pop("", [])]
+    lines = [f"# {said(remark, look_up)}" for remark in conversion.remarks.pop("", [])]
     for line in text.splitlines():
         head, dash, found = line.partition("- Name: ")
         if dash and not head.strip():
             shown = yaml.safe_load(found)
-            lines += [f"{head}# {remark}" for remark in conversion.remarks.get(str(shown), [])]
+            lines += [f"{head}# {said(remark, look_up)}" for remark in conversion.remarks.get(str(shown), [])]
         lines.append(line)
     return Converted("\n".join(lines) + "\n", count)
 
@@ -99,12 +103,13 @@ class _Conversion:
         self._program = program
         self._flow_name = flow_name
         self._names = {step.name for step in all_steps(program.steps)}
-        self.remarks: dict[str, list[str]] = {}
+        self.remarks: dict[str, list[Phrase]] = {}
 
     def machine(self) -> State:
         program = self._program
         if program.timeout_s is not None:
-            self.remark("", f"the flow had timeoutSeconds: {program.timeout_s}; a state machine has no timeout")
+            text = "the flow had timeoutSeconds: {seconds}; a state machine has no timeout"
+            self.remark("", Phrase(text, seconds=program.timeout_s))
         beginning: State = {"Input.$": "$Input"}
         if program.input_mappings is not None:
             source = Source(self.remark, self._flow_name, "", step="$Input", local=Nothing())
@@ -133,7 +138,8 @@ class _Conversion:
         """Add the states that end a scope: the members of a constructor are fixed, so one for each set of members."""
         unsure = [(key, found.there) for key, found in output if found.there]
         if len(unsure) > MOST_ALTERNATIVES:
-            self.remark(where, f"a missing member is null in the output here: {', '.join(key for key, _ in unsure)}")
+            lacking = ", ".join(key for key, _ in unsure)
+            self.remark(where, Phrase("a missing member is null in the output here: {names}", names=lacking))
             unsure = []
         if not unsure:
             scope.states.append(_ending(name, output))
@@ -153,7 +159,8 @@ class _Conversion:
         """Return the members of the local of a scope, as its output."""
         keys = possible_keys(steps)
         if keys is None:
-            self.remark(where, "the output was the whole local, with results of tasks; here it is the member Local")
+            text = "the output was the whole local, with results of tasks; here it is the member Local"
+            self.remark(where, Phrase(text))
             return [("Local", Found("$Input.Local"))]
         local = MapAt("$Input.Local", sure_keys(steps))
         found = ((key, local.at([key])) for key in sorted(keys))
@@ -173,7 +180,7 @@ class _Conversion:
         self._names.add(fresh)
         return fresh
 
-    def remark(self, name: str, remark: str) -> None:
+    def remark(self, name: str, remark: Phrase) -> None:
         """Note what differs at a state, or in the flow for the empty name."""
         remarks = self.remarks.setdefault(name, [])
         if remark not in remarks:
@@ -249,9 +256,11 @@ class _Conversion:
     def _wait(self, step: WaitStep, following: str, scope: _Scope) -> None:
         framed = self._framed(step, scope, Nothing(), "{}", needs_step=isinstance(step.duration, Path))
         if step.duration is None:
-            raise NotConvertible(f"the step {step.name!r} waits for a time of day, which no state does")
+            raise NotConvertible(
+                Phrase("the step {name!r} waits for a time of day, which no state does", name=step.name)
+            )
         if isinstance(step.duration, Path):
-            self.remark(step.name, f"more than {WAIT_S} seconds, and none at all, fail here")
+            self.remark(step.name, Phrase("more than {most} seconds, and none at all, fail here", most=WAIT_S))
             seconds = self._source(step).path(step.duration)
             scope.states.append({"Name": step.name, "Type": "Wait", "Seconds.$": seconds, **framed, "Next": following})
             return
@@ -262,7 +271,8 @@ class _Conversion:
         name = step.name
         if left > WAIT_S * MOST_WAITS:
             left = WAIT_S * MOST_WAITS
-            self.remark(name, f"waited {step.duration} seconds; {left} here, as a state waits {WAIT_S} at most")
+            text = "waited {seconds} seconds; {left} here, as a state waits {most} at most"
+            self.remark(name, Phrase(text, seconds=step.duration, left=left, most=WAIT_S))
         while left > WAIT_S:
             more = self._fresh(f"{step.name} goes on")
             scope.states.append({"Name": name, "Type": "Wait", "Seconds": WAIT_S, "Next": more})
@@ -327,7 +337,7 @@ class _Conversion:
 
     def _foreach(self, step: ForeachStep, scope: _Scope) -> State:
         if step.index_name is not None:
-            self.remark(step.name, f"the index {step.index_name!r} of an iteration is not known here")
+            self.remark(step.name, Phrase("the index {name!r} of an iteration is not known here", name=step.index_name))
         element = f"jsonMerge($Input.Step, {{{quoted(step.item)}: $Item}})"
         items = self._source(step).path(step.collection)
         wrapped = possible_keys(step.steps) is None
@@ -377,7 +387,8 @@ class _Conversion:
     def _retry(self, step: TaskStep, policy: RetryPolicy) -> State:
         for seconds in (policy.interval_s, policy.max_interval_s):
             if seconds != int(seconds):
-                self.remark(step.name, f"a pause of {seconds} seconds is {int(seconds)} here: only whole seconds")
+                text = "a pause of {seconds} seconds is {whole} here: only whole seconds"
+                self.remark(step.name, Phrase(text, seconds=seconds, whole=int(seconds)))
         return {
             "Errors": list(policy.errors),
             "MaxAttempts": policy.max_attempts,

@@ -17,7 +17,7 @@ from emulator.services.workflow.languages.document import LocatedNode, Reading, 
 from emulator.services.workflow.languages.fdl.mappings import Mapping, parse_error_source, parse_parameter, parse_source
 from emulator.services.workflow.languages.fdl.paths import Path
 from emulator.services.workflow.languages.notation import NAME_TEXT, STEP_NAME, Definitions, placed
-from emulator.services.workflow.languages.resources import parse_action, parse_arn
+from emulator.services.workflow.languages.resources import impossible_name, parse_action, parse_arn
 from emulator.services.workflow.limits import EXECUTION_S
 from emulator.services.workflow.ports import (
     ActionResource,
@@ -156,12 +156,15 @@ _START_EXECUTION: Final = record(
 )
 
 
-def _of_arn(part: LocatedNode, _reading: Reading) -> tuple[WrittenTarget, str]:
+def _of_arn(part: LocatedNode, reading: Reading) -> tuple[WrittenTarget, str]:
     text = part.text()
     try:
-        return parse_arn(text), text
+        target = parse_arn(text)
     except ValueError as error:
         raise part.failure(str(error)) from error
+    if problem := impossible_name(target):
+        reading.warn(part, problem)
+    return target, text
 
 
 def _of_action(part: LocatedNode, _reading: Reading) -> tuple[WrittenTarget, str]:

@@ -422,15 +422,20 @@ class Machine(Definition):
         return value
 
     def unfit_for_express(self) -> str | None:
-        """Return what keeps the machine from being express: tasks that wait for callbacks, and long waits.
+        """Return what keeps the machine from being express."""
+        return unfit_for_express(self.steps)
 
-        Source: Standard and Express, CloudFlow documentation.
-        """
-        for state in model.all_steps(self.steps):
-            if isinstance(state, TaskState) and state.pattern != "requestResponse":
-                text = "the TaskMode {mode} of state {name!r} is not for express flows"
-                return Phrase(text, mode=MODES[state.pattern], name=state.name)
-            if isinstance(state, WaitState) and isinstance(state.seconds, int) and state.seconds > EXPRESS_WAIT_S:
-                text = "state {name!r} waits longer than the {most} seconds of express flows"
-                return Phrase(text, name=state.name, most=EXPRESS_WAIT_S)
-        return None
+
+def unfit_for_express(steps: StepList) -> str | None:
+    """Return what keeps *steps* from running in an express execution: tasks that wait for callbacks, and long waits.
+
+    Source: Standard and Express, CloudFlow documentation.
+    """
+    for state in model.all_steps(steps):
+        if isinstance(state, TaskState) and state.pattern != "requestResponse":
+            text = "the TaskMode {mode} of state {name!r} is not for express flows"
+            return Phrase(text, mode=MODES[state.pattern], name=state.name)
+        if isinstance(state, WaitState) and isinstance(state.seconds, int) and state.seconds > EXPRESS_WAIT_S:
+            text = "state {name!r} waits longer than the {most} seconds of express flows"
+            return Phrase(text, name=state.name, most=EXPRESS_WAIT_S)
+    return None

@@ -8,10 +8,12 @@ from typing import Any, Final
 from emulator.kernel.phrases import Phrase, alternatives, together
 from emulator.services.workflow.languages.document import LocatedNode, Reading, settle
 from emulator.services.workflow.languages.notation import placed
+from emulator.services.workflow.languages.resources import impossible_name
 from emulator.services.workflow.languages.statemachine.actions import ACTIONS, PARAMETER_VALUES, Action, read_action
 from emulator.services.workflow.languages.statemachine.expressions import STATE_ROOTS, Fixed, Members, Template
 from emulator.services.workflow.languages.statemachine.nodes import PATTERNS, TIMEOUT_S
 from emulator.services.workflow.languages.statemachine.reading import dynamic, read_constructor
+from emulator.services.workflow.ports import ArnTarget
 from emulator.wire.schema.kinds import OBJECT, Also, Duration, Either, Field, OneOf, Text
 
 
@@ -89,7 +91,7 @@ def _parameters(part: LocatedNode | None, state: LocatedNode, action: Action, re
     mistakes = [
         part.failure(Phrase("the parameter {name!r} is required", name=name))
         for name in required
-        if name not in templates
+        if _is_missing(templates.get(name))
     ]
     places = dict(part.members())
     for name, value in templates.items():
@@ -99,8 +101,16 @@ def _parameters(part: LocatedNode | None, state: LocatedNode, action: Action, re
             reading.warn(here, Phrase(text, action=action.name, name=name))
         elif known is not None and isinstance(value, Fixed) and value.value is not None:
             try:
-                PARAMETER_VALUES.reader(known.kind)(value.value, name)
+                read = PARAMETER_VALUES.reader(known.kind)(value.value, name)
             except ValueError as error:
                 mistakes.append(here.failure(str(error)))
+                continue
+            if isinstance(read, ArnTarget) and (problem := impossible_name(read)):
+                reading.warn(here, problem)
     settle(mistakes)
     return template
+
+
+def _is_missing(value: Template | None) -> bool:
+    """Whether a parameter is left out, or a constant null, which is the same."""
+    return value is None or (isinstance(value, Fixed) and value.value is None)
