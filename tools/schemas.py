@@ -222,7 +222,7 @@ def function() -> Schema:
 
 def service() -> Schema:
     """Return the schema of ``service.yml``."""
-    forms = {**_fields(fc.SERVICE), "aliases": ANYTHING}
+    forms = {**_fields(fc.SERVICE_FILE), "aliases": ANYTHING}
     return {"type": ["object", "null"], "properties": forms, "additionalProperties": False}
 
 

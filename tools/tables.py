@@ -136,7 +136,7 @@ def attributes(name: str, *, chinese: bool) -> Callable[[], str]:
 
 def function_fields(*, chinese: bool) -> str:
     """Return the tables of the fields of functions and services."""
-    from emulator.services.fc.catalog.fields import FUNCTION_2, FUNCTION_3, SERVICE
+    from emulator.services.fc.catalog.fields import FUNCTION_2, FUNCTION_3, SERVICE_FILE
 
     shared = {each.name for each in FUNCTION_3}
     older = Shape("", (each for each in FUNCTION_2 if each.name not in shared), FUNCTION_2.record)
@@ -148,7 +148,7 @@ def function_fields(*, chinese: bool) -> str:
         ),
         ("不属于服务的函数", "仅用于服务中的函数", "服务"),
     )[chinese]
-    return _sections(zip(titles, (FUNCTION_3, older, SERVICE), strict=True), "file", chinese=chinese)
+    return _sections(zip(titles, (FUNCTION_3, older, SERVICE_FILE), strict=True), "file", chinese=chinese)
 
 
 def flow_fields(*, chinese: bool) -> str:

@@ -1,11 +1,13 @@
 """RPC v1: everything is a parameter of query or form, signed with HMAC-SHA1.
 
-Path, host, headers and a body that is no form are not covered. A name that comes twice with different values is
-refused, so that what has been verified is what the operation reads, whichever of the two it would take.
+Path, host, headers and a body that is no form are not covered. Of a name in the query and in the form, the form's value
+is signed, and the operation reads it. A name that comes twice with different values in one of them is refused.
+
+Source: aliyun-python-sdk-core auth/composer/rpc_signature_composer.py for names in both.
 """
 
 from emulator.auth.signed_request import SignedRequest, SignedTexts, base64_hmac, encode, read_utc, required
-from emulator.http.message import Request
+from emulator.http.message import Pairs, Request
 from emulator.kernel.clock import Millis
 from emulator.kernel.errors import AuthFailure, Reason
 from emulator.wire.dates import iso_seconds
@@ -25,12 +27,15 @@ def parameters(request: Request) -> dict[str, str]:
 
     Raises: AuthFailure (REPEATED_PARAMETER).
     """
-    merged: dict[str, str] = {}
-    for pairs in (request.query_pairs, request.form_pairs):
-        for name, value in pairs:
-            if merged.setdefault(name, value) != value:
-                raise AuthFailure(Reason.REPEATED_PARAMETER, scheme=NAME, detail=name)
-    return merged
+    return {**_once(request.query_pairs), **_once(request.form_pairs)}
+
+
+def _once(pairs: Pairs) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in pairs:
+        if found.setdefault(name, value) != value:
+            raise AuthFailure(Reason.REPEATED_PARAMETER, scheme=NAME, detail=name)
+    return found
 
 
 def string_to_sign(method: str, signed: dict[str, str]) -> str:

@@ -99,7 +99,7 @@ def _add_function_commands(commands: Commands) -> None:
         help="print the lines of one recent request, call, message or FLOW/EXECUTION, from all services",
     )
     invoke = command(commands, "invoke", "invoke:run", "call a function and print what it returns")
-    invoke.add_argument("function", metavar="[SERVICE[.QUALIFIER]/]FUNCTION", help="the function to call")
+    invoke.add_argument("function", metavar="[SERVICE/]FUNCTION[.QUALIFIER]", help="the function to call")
     event = invoke.alternatives()
     event.add_argument("--event", metavar="TEXT", help="the event (default: empty)")
     event.add_argument("--event-file", metavar="FILE", help="file with the event, - for standard input")

@@ -2,7 +2,7 @@
 
 from argparse import SUPPRESS
 
-from emulator.cli.parameters import whole_number
+from emulator.cli.parameters import at_least_one, duration, probability, whole_number
 from emulator.cli.parser import Commands, command, group
 
 
@@ -17,20 +17,26 @@ def _add_clock(commands: Commands) -> None:
     )
     clock.add_argument("value", nargs="?", metavar="", help=SUPPRESS)
     settle = command(commands, "settle", "lab:settle", "wait until the emulator is idle")
-    settle.add_argument("--timeout", default="5s", metavar="D", help="maximum real time to wait (default: 5s)")
+    settle.add_argument(
+        "--timeout", type=duration, default="5s", metavar="D", help="maximum real time to wait (default: 5s)"
+    )
     skip = command(commands, "skip", "lab:skip", "move the clock from event to event until a condition holds")
     until = skip.alternatives()
     until.add_argument("--execution", metavar="FLOW[/EXECUTION]", help="stop when this execution has ended")
     until.add_argument("--queue", metavar="QUEUE", help="stop when this queue has visible messages")
     until.add_argument("--calls", metavar="[SERVICE/]FUNCTION", help="stop when this function has been called")
     skip.add_argument(
-        "--visible", type=whole_number, default=1, metavar="N", help="with --queue: number of messages (default: 1)"
+        "--visible", type=at_least_one, default=1, metavar="N", help="with --queue: number of messages (default: 1)"
     )
     skip.add_argument(
-        "--count", type=whole_number, default=1, metavar="N", help="with --calls: number of calls (default: 1)"
+        "--count", type=at_least_one, default=1, metavar="N", help="with --calls: number of calls (default: 1)"
     )
-    skip.add_argument("--limit", default="1h", metavar="D", help="maximum time to move the clock (default: 1h)")
-    skip.add_argument("--timeout", default="10s", metavar="D", help="maximum real time to wait (default: 10s)")
+    skip.add_argument(
+        "--limit", type=duration, default="1h", metavar="D", help="maximum time to move the clock (default: 1h)"
+    )
+    skip.add_argument(
+        "--timeout", type=duration, default="10s", metavar="D", help="maximum real time to wait (default: 10s)"
+    )
 
 
 def _add_trace(commands: Commands) -> None:
@@ -64,10 +70,10 @@ def _add_fault(actions: Commands) -> None:
     add.add_argument(
         "--status", type=whole_number, metavar="N", help="with --error: HTTP status (default: the error's own)"
     )
-    add.add_argument("--delay", metavar="D", help="delay the call by this duration")
+    add.add_argument("--delay", type=duration, metavar="D", help="delay the call by this duration")
     add.add_argument("--after", type=whole_number, metavar="N", help="skip the first N calls")
     add.add_argument("--times", type=whole_number, metavar="N", help="inject the fault at most N times")
-    add.add_argument("--probability", type=float, metavar="P", help="probability of the fault, from 0 to 1")
+    add.add_argument("--probability", type=probability, metavar="P", help="probability of the fault, from 0 to 1")
     add.add_argument("--seed", type=whole_number, metavar="N", help="random seed (default: 0)")
     command(actions, "list", "lab:list_faults", "list the faults")
     remove = command(actions, "remove", "lab:remove_fault", "remove a fault")
@@ -83,7 +89,7 @@ def _add_mock(actions: Commands) -> None:
     add.add_argument("--returns", action="append", metavar="JSON", help="value to return; repeatable, one per call")
     add.add_argument("--raises", metavar="ERROR[:MESSAGE]", help="error to return after the values")
     add.add_argument("--answers", metavar="FILE", help="file with a JSON list of results, as in the HTTP API")
-    add.add_argument("--delay", metavar="D", help="duration of a call, by the emulator's clock")
+    add.add_argument("--delay", type=duration, metavar="D", help="duration of a call, by the emulator's clock")
     add.add_argument(
         "--then", choices=("repeat", "real", "fail"), help="how to answer calls after the last result (default: repeat)"
     )
@@ -157,9 +163,12 @@ def _add_explore(commands: Commands) -> None:
         metavar="N",
         help="maximum number of changes to the first order (default: 2)",
     )
-    explore.add_argument("--order", metavar="KINDS", help="kinds of effects to reorder (default: all)")
+    explore.add_argument("--order", action="append", metavar="KINDS", help="kinds of effects to reorder (default: all)")
     explore.add_argument(
-        "--faults", metavar="FAULTS", help="faults to inject into effects, such as lost-after,duplicate"
+        "--faults",
+        action="append",
+        metavar="FAULTS",
+        help="faults to inject into effects, such as lost-after,duplicate",
     )
     explore.add_argument(
         "--runs", type=whole_number, default=500, metavar="N", help="maximum number of runs (default: 500)"
@@ -169,10 +178,18 @@ def _add_explore(commands: Commands) -> None:
         "--schedule", metavar="SCHEDULE", help="run only this order, such as 3:1,7:2, and keep the execution"
     )
     explore.add_argument(
-        "--limit", default="1d", metavar="D", help="maximum duration of a run, by the emulator's clock (default: 1d)"
+        "--limit",
+        type=duration,
+        default="1d",
+        metavar="D",
+        help="maximum duration of a run, by the emulator's clock (default: 1d)",
     )
     explore.add_argument(
-        "--patience", default="1s", metavar="D", help="maximum real time to wait for a running function (default: 1s)"
+        "--patience",
+        type=duration,
+        default="1s",
+        metavar="D",
+        help="maximum real time to wait for a running function (default: 1s)",
     )
     explore.add_argument("--no-link", action="store_true", help="do not print the link to the outcomes in the console")
 

@@ -4,6 +4,7 @@ from argparse import ArgumentTypeError
 from collections.abc import Sequence
 
 from emulator.cli.output import WrongUsage, _
+from emulator.wire.dates import parse_duration, parse_iso
 
 
 def parameters_of(texts: Sequence[str]) -> dict[str, str]:
@@ -18,6 +19,18 @@ def parameters_of(texts: Sequence[str]) -> dict[str, str]:
             raise WrongUsage(_("--parameter takes NAME=VALUE, not {text!r}", text=text))
         parameters[name] = value
     return parameters
+
+
+def moment(text: str) -> str:
+    """Return a time as the admin API takes it.
+
+    Raises: ArgumentTypeError.
+    """
+    try:
+        parse_iso(text)
+    except ValueError:
+        raise ArgumentTypeError(_("must be a time such as 2027-01-01T00:00:00Z, not {text!r}", text=text)) from None
+    return text
 
 
 def whole_number(text: str) -> int:
@@ -39,6 +52,32 @@ def at_least_one(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise ArgumentTypeError(_("must be a whole number of at least 1, not {text!r}", text=text))
     return int(text)
+
+
+def duration(text: str) -> str:
+    """Return a duration as the admin API takes it.
+
+    Raises: ArgumentTypeError.
+    """
+    try:
+        parse_duration(text)
+    except ValueError:
+        raise ArgumentTypeError(_("must be a duration such as 30s or 1h30m, not {text!r}", text=text)) from None
+    return text
+
+
+def probability(text: str) -> float:
+    """Return a number from 0 to 1.
+
+    Raises: ArgumentTypeError.
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1:
+        raise ArgumentTypeError(_("must be a number from 0 to 1, not {text!r}", text=text))
+    return number
 
 
 def percentage(text: str) -> float:

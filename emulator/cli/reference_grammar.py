@@ -18,8 +18,10 @@ def add(commands: Commands) -> None:
     mcp.add_argument(
         "--http",
         type=whole_number,
+        nargs="?",
+        const=0,
         metavar="PORT",
-        help="serve HTTP on this loopback port, 0 for any (default: standard input and output)",
+        help="serve HTTP on this loopback port, 0 or none for any (default: standard input and output)",
     )
     mcp.add_argument(
         "--print-config", action="store_true", help="print the configuration for editors and assistants, and exit"

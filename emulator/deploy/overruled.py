@@ -16,7 +16,7 @@ from emulator.kernel.bounds import is_within
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.phrases import Phrase
 from emulator.services.fc.catalog import fields
-from emulator.services.fc.catalog.file_settings import as_of_api
+from emulator.services.fc.catalog.declared import as_of_api
 from emulator.services.fc.catalog.files import YamlFile, YamlFiles
 from emulator.services.fc.codec import BODY
 from emulator.wire.schema.kinds import Shape

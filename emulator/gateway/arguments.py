@@ -26,16 +26,18 @@ Reader = Callable[[Any, str], Any]
 
 
 def document_of(call: OperationRequest) -> dict[str, Any]:
-    """Return the JSON body of a POST.
+    """Return the JSON body of a POST; without a body, of whatever type, no members.
 
     Raises: GatewayError (InvalidArgument, BodyTooLarge).
     """
     if call.document is not None:
         return cast("dict[str, Any]", call.document)
+    if not call.http.body:
+        return {}
     if not call.header("content-type").lower().startswith("application/json"):
         raise _invalid("the Content-Type must be application/json")
     try:
-        document = large_json.loads(call.http.body or b"{}")
+        document = large_json.loads(call.http.body)
     except large_json.TooMuchStructure:
         raise GatewayError("BodyTooLarge", limit=large_json.STRUCTURE_BYTES) from None
     except (ValueError, RecursionError):

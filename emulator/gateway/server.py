@@ -21,6 +21,11 @@ _BACKLOG: Final = 1024
 _ATTEMPTS: Final = 50
 """How often a free port is looked for that every host has free."""
 
+_AT_HOME: Final = (socket.AF_INET, "127.0.0.1")
+"""Commands and functions on this machine are told this address, whatever the others that are listened on."""
+
+_HOME: Final = {_AT_HOME, (socket.AF_INET, "0.0.0.0")}  # noqa: S104 - what is listened on is the user's choice
+
 _NO_SUCH_ADDRESS: Final = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT}
 
 
@@ -38,6 +43,7 @@ class Server:
     *port* and *https_port* may be 0 for any free one. Without an *authority* there is no HTTPS port; with *proxy* that
     port is also a proxy. *on_stopping* is called when the server begins to stop, so that the application can end what
     would keep requests waiting. A host that this machine does not have is skipped as long as another one is left.
+    127.0.0.1 is listened on in any case.
     """
 
     def __init__(
@@ -171,6 +177,17 @@ def _listen_once(addresses: Sequence[tuple[socket.AddressFamily, str]], port: in
         raise
     if missing is not None and not sockets:
         raise missing
+    if not _HOME.isdisjoint(addresses):
+        return sockets
+    try:
+        sockets.append(_bind(*_AT_HOME, port))
+    except OSError as error:
+        if error.errno in _NO_SUCH_ADDRESS:
+            return sockets
+        _close(sockets)
+        if error.errno == errno.EADDRINUSE:
+            raise PortInUse(port) from error
+        raise
     return sockets
 
 

@@ -63,6 +63,7 @@ _QUIET_TURNS = 3
 """Turns of the loop that must find nothing to do: what has just ended may be about to set something off."""
 
 
+Look = Callable[[], bool]
 Watch = Callable[[Callable[[], None]], Callable[[], None]]
 """Takes a function to call whenever something ends, and returns one that stops that."""
 
@@ -291,10 +292,12 @@ class TimeControl:
                 ran, busy = ran + moved.ran, moved.busy
         return Moved(ran=ran, busy=busy)
 
-    async def skip(self, holds: Callable[[], bool] | None, *, limit_ms: int, timeout_s: float) -> Moved:
+    async def skip(
+        self, holds: Look | None, *, limit_ms: int, timeout_s: float, otherwise: Look = lambda: False
+    ) -> Moved:
         """Move the clock until *holds* returns true, or with None until nothing is left to happen.
 
-        *limit_ms* bounds the emulator's time that may pass, *timeout_s* the real time.
+        *limit_ms* bounds the emulator's time that may pass, *timeout_s* the real time. *otherwise* is asked in the end.
 
         Raises: SkipEnded.
         """
@@ -313,7 +316,7 @@ class TimeControl:
             async with self._lock_before(deadline, timeout_s):
                 if not self._is_quiet() or (holds is not None and holds()):
                     continue  # another move came first
-                event, passed = self._next_reason(holds, end, limit_ms)
+                event, passed = self._next_reason(holds, otherwise, end, limit_ms)
                 if event is None:
                     return Moved(ran=ran, begin=begin, jumped=tuple(jumped))
                 jumped += passed[: JUMPS_TOLD - len(jumped)]
@@ -321,7 +324,7 @@ class TimeControl:
             ran += moved.ran
 
     def _next_reason(
-        self, holds: Callable[[], bool] | None, end: Millis, limit_ms: int
+        self, holds: Look | None, otherwise: Look, end: Millis, limit_ms: int
     ) -> tuple[Upcoming | None, list[Upcoming]]:
         """Return the event that a skip jumps to, and those it passes, itself included; None when the condition holds.
 
@@ -329,9 +332,9 @@ class TimeControl:
         """
         coming = self.upcoming(_LOOK_AHEAD)
         event = next((each for each in coming if holds is not None or not each.recurring), None)
+        if (event is None and holds is None) or ((event is None or event.at > end) and otherwise()):
+            return None, []
         if event is None:
-            if holds is None:
-                return None, []
             raise SkipEnded("nothing is left to happen by itself, and the condition does not hold", self._stuck())
         if event.at > end:
             later = f"{event.what}: {event.resource}" if event.resource else event.what

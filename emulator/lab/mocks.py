@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.frozen import frozen
+from emulator.kernel.function_names import read_function
 from emulator.kernel.instrumentation import Origin, Upcoming
 from emulator.kernel.timers import Timers
 from emulator.lab.errors import LabError, invalid
@@ -374,9 +375,8 @@ def read_target(text: str) -> MockTarget:
 
     Raises: LabError (InvalidParameter).
     """
-    place, slash, name = text.rpartition("/")
-    service, _, of_service = place.partition(".")
-    function, _, qualifier = name.partition(".")
-    if not function or "/" in place or (slash and not service) or (of_service and qualifier):
-        raise invalid(f"{text!r} does not name a function: service/function[.qualifier] or function[.qualifier]")
-    return MockTarget(service=service, function=function, qualifier=qualifier or of_service)
+    try:
+        return MockTarget(**read_function(text)._asdict())
+    except ValueError:
+        message = f"{text!r} does not name a function: service/function[.qualifier] or function[.qualifier]"
+        raise invalid(message) from None

@@ -38,7 +38,7 @@ class Conditions(Protocol):
         """Return a function that says whether the condition holds.
 
         *kind* is ``execution`` (``flow/name``: it has ended), ``queue`` (it has *number* visible messages) or ``calls``
-        (``service/function``: it was called *number* times since this call).
+        (``service/function``: it was called *number* times since this look).
 
         Raises: LabError (NotFound) when there is no such resource; ServiceError.
         """

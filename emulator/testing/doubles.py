@@ -14,9 +14,9 @@ __tracebackhide__ = hidden
 Rows: TypeAlias = list[dict[str, Any]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class InvokeResult:
-    """The result of a call. ``error_type`` is empty if the function returned."""
+    """The result of a call, equal to what the function returned. ``error_type`` is empty if the function returned."""
 
     payload: bytes
     request_id: str
@@ -32,6 +32,20 @@ class InvokeResult:
     def text(self) -> str:
         """The payload as text."""
         return self.payload.decode("utf-8", "replace")
+
+    @property
+    def value(self) -> Any:
+        """What the function returned: the payload read as JSON, or as text if it is not JSON."""
+        return _value(self.text)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether *other* is the same call, or what the function returned."""
+        if isinstance(other, InvokeResult):
+            return self.request_id == other.request_id
+        return bool(self.value == other)
+
+    def __hash__(self) -> int:
+        return hash(self.request_id)
 
     def json(self) -> Any:
         """Return the payload read as JSON."""
@@ -145,6 +159,9 @@ class Sink:
             ReceivedRequest(**{member.name: row[member.name] for member in fields(ReceivedRequest)}) for row in rows
         ]
 
+    def __str__(self) -> str:
+        return self.url
+
     def only(self) -> ReceivedRequest:
         """Return the only received request.
 
@@ -172,12 +189,13 @@ class Faults:
 
     def add(
         self,
+        match: Mapping[str, Any] | None = None,
+        do: Mapping[str, Any] | None = None,
         *,
         service: str | None = None,
         operation: str | None = None,
         resource: str | None = None,
         source: str | None = None,
-        do: dict[str, Any] | None = None,
         after: int = 0,
         times: int | None = None,
         probability: float | None = None,
@@ -186,12 +204,15 @@ class Faults:
     ) -> str:
         """Make matching calls fail, wait or be dropped; return the fault's id.
 
-        *source* is client, flow, trigger, push or async. The effect is *do*, or its members as keywords:
-        ``error="QueueNotExist"``, ``delay="2s"``, ``drop=True``, ``throttle=True``, ``function="timeout"``.
+        *match* and *do* are those of the HTTP API, whose whole body does as well; or their members stand as keywords.
+        *source* is client, flow, trigger, push or async; an effect is one such as ``error="QueueNotExist"``,
+        ``delay="2s"``, ``drop=True``, ``throttle=True`` or ``function="timeout"``.
         """
-        match = {"service": service, "operation": operation, "resource": resource, "from": source}
+        if match is not None and "do" in match:
+            return self.add(**match)
+        given = {"service": service, "operation": operation, "resource": resource, "from": source}
         body: dict[str, Any] = {
-            "match": {name: value for name, value in match.items() if value is not None},
+            "match": {**(match or {}), **{name: value for name, value in given.items() if value is not None}},
             "do": {**(do or {}), **effect},
             "after": after,
         }

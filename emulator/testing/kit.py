@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from emulator.kernel.function_names import read_function
 from emulator.kernel.names import EVERYWHERE, fitted
 from emulator.kernel.spelling import suggestion
 from emulator.kernel.system import own_command
@@ -94,6 +95,8 @@ class Localyun:
         return {
             "LOCALYUN_ENDPOINT": self.endpoint,
             "LOCALYUN_TOKEN": self.token,
+            "LOCALYUN_ACCESS_KEY_ID": self.access_key_id,
+            "LOCALYUN_ACCESS_KEY_SECRET": self.access_key_secret,
             "LOCALYUN_ACCOUNT_ID": self.account_id,
             "LOCALYUN_REGION": self.region,
             "LOCALYUN_STATE": self.state,
@@ -150,15 +153,17 @@ class Localyun:
             raise TestingError((done.stderr or done.stdout).strip())
         return done.stdout
 
-    def settle(self, timeout: Duration = "5s") -> None:
-        """Wait until the emulator is idle.
+    def settle(self, timeout: Duration = "5s") -> dict[str, Any]:
+        """Wait until the emulator is idle; return the response (``settled``, ``active``, ``waiting``).
 
         Raises: ApiError (NotSettled), whose ``body["active"]`` says what still does.
         """
-        self.api.admin("POST", "settle", {"timeout": duration(timeout)})
+        return dict(self.api.admin("POST", "settle", {"timeout": duration(timeout)}))
 
     def skip_until(
         self,
+        condition: Mapping[str, Any] | None = None,
+        /,
         *,
         execution: "Execution | str | None" = None,
         queue: "Queue | str | None" = None,
@@ -172,13 +177,15 @@ class Localyun:
         """Skip time until a condition holds.
 
         The condition: an execution has ended (of a flow's name alone, its latest), a queue has *visible* messages, a
-        function *count* calls, all is quiet.
+        function *count* calls, all is quiet. The HTTP API's object, such as ``{"queue": "orders"}``, does as well.
         *limit* bounds the emulator's time, *timeout* the real time.
 
         Raises: ApiError (SkipEnded), whose ``body["active"]`` says what waits for whom.
         """
-        until: dict[str, Any]
-        if execution is not None:
+        until: Mapping[str, Any]
+        if condition is not None:
+            until = condition
+        elif execution is not None:
             name = f"{execution.flow}/{execution.name}" if isinstance(execution, Execution) else execution
             until = {"execution": name}
         elif queue is not None:
@@ -276,11 +283,15 @@ class Localyun:
         return other
 
     def invoke(self, function: str, event: Any = None, *, qualifier: str = "") -> InvokeResult:
-        """Call ``service/function`` or ``function`` and return the result.
+        """Call ``service/function[.qualifier]`` or ``function[.qualifier]`` and return the result.
 
-        Raises: ApiError when it could not be called.
+        Raises: ApiError when it could not be called, TestingError for what cannot name a function.
         """
-        service, _, name = function.rpartition("/")
+        try:
+            service, name, named = read_function(function)
+        except ValueError:
+            raise TestingError(f"{function!r} does not name a function: service/function or function") from None
+        qualifier = qualifier or named
         if service:
             place = service if not qualifier else f"{service}.{qualifier}"
             target = f"/2016-08-15/services/{segment(place)}/functions/{segment(name)}/invocations"

@@ -82,13 +82,13 @@ class Clock:
         """Move to the next event, *count* times."""
         return self._change({"next": count})
 
-    def freeze(self) -> None:
+    def freeze(self) -> dict[str, Any]:
         """Freeze the time until it is moved or `unfreeze` is called."""
-        self._change({"freeze": True})
+        return self._change({"freeze": True})
 
-    def unfreeze(self) -> None:
+    def unfreeze(self) -> dict[str, Any]:
         """Let the time run again, from the frozen time on."""
-        self._change({"freeze": False})
+        return self._change({"freeze": False})
 
     def _change(self, body: dict[str, Any]) -> dict[str, Any]:
         return dict(self._api.admin("POST", "clock", body))
@@ -248,18 +248,19 @@ class Topic:
 
     def subscribe(
         self,
-        endpoint: str,
+        endpoint: Any,
         *,
         name: str = "",
         tag: str = "",
         strategy: str = "BACKOFF_RETRY",
         content_format: str = "XML",
     ) -> str:
-        """Subscribe an HTTP address or another endpoint of the message service; return the subscription's name.
+        """Subscribe an HTTP address, a sink or another endpoint of the message service; return the subscription's name.
 
         *content_format* is what is pushed: an envelope in ``XML``, the cloud's default, or ``JSON``, or with
         ``SIMPLIFIED`` the message alone.
         """
+        endpoint = str(endpoint)
         chosen = name or f"sub-{sha256(f'{endpoint} {tag}'.encode()).hexdigest()[:16]}"
         filter_tag = f"<FilterTag>{escape(tag)}</FilterTag>" if tag else ""
         document = (

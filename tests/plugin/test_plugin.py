@@ -433,6 +433,57 @@ def test_bodies_in_base64_are_written_and_read(passing):
 
 
 PASSING |= {
+    "test_forms_py": """
+        import pytest
+
+        from localyun.testing import ApiError
+
+        @pytest.mark.parametrize(("words", "members"), [
+            (({"service": "mns", "operation": "SendMessage"}, {"throttle": True}), {}),
+            ((), {"match": {"service": "mns", "from": "client"}, "do": {"error": "InternalError"}}),
+            (({"match": {"operation": "SendMessage"}, "do": {"throttle": True}, "times": 1},), {}),
+            (({"service": "mns"},), {"operation": "SendMessage", "throttle": True}),
+        ], ids=["positions", "names", "body", "mixed"])
+        def test_a_fault(localyun, words, members):
+            orders = localyun.queue("orders")
+            localyun.faults.add(*words, **{"times": 1, **members})
+            with pytest.raises(ApiError):
+                orders.send("lost")
+            assert orders.send("sent")
+
+        def test_a_skip(localyun):
+            orders = localyun.queue("orders")
+            orders.send("late", delay_s=600)
+            assert localyun.skip_until({"queue": "orders", "visible": 1})["settled"]
+            assert orders.receive().body == "late"
+
+        def test_a_sink_as_a_subscriber(localyun):
+            inbox = localyun.sink()
+            localyun.topic("news").subscribe(inbox)
+            localyun.topic("news").publish("hello")
+            assert localyun.settle()["settled"] and inbox.only().text == "hello" and str(inbox) == inbox.url
+
+        def test_a_result(localyun):
+            localyun.mock("f", answers=[{"return": {"paid": True}}, {"return": "text"}])
+            first = localyun.invoke("f")
+            assert first == {"paid": True} == first.value and first != {"paid": False} and first == first
+            assert first != localyun.invoke("f") and len({first, first}) == 1
+            localyun.mock("shop/f.online", returns=2)
+            assert localyun.invoke("shop/f.online") == localyun.invoke("shop/f", qualifier="online").value == 2
+
+        def test_keys_of_the_environment(localyun):
+            assert localyun.env["LOCALYUN_ACCESS_KEY_ID"] == localyun.access_key_id
+            assert localyun.env["LOCALYUN_ACCESS_KEY_SECRET"] == localyun.access_key_secret
+""",
+}
+
+
+def test_the_kit_takes_what_the_http_api_takes(passing):
+    """Bodies of the admin API as they are, a sink where an address is wanted, a result in place of its value."""
+    assert outcomes_by_file(passing)["test_forms.py"] == {"passed": 8}
+
+
+PASSING |= {
     "test_mocks_py": """
         import pytest
 

@@ -361,6 +361,19 @@ def test_created_session_has_an_instance_that_is_initialized(site):
     assert refused(site.create, site.function("GENERATED_COOKIE"), sessionId="mine")[0] == 400
 
 
+def test_call_whose_instance_does_not_initialize_begins_no_session(site):
+    """Neither does CreateSession; the next call tries anew."""
+    hook = {"initializer": {"handler": "index.missing", "timeout": 5}}
+    name = site.function(instanceLifecycleConfig=hook)
+
+    answers = [site.invoke(name, each) for each in ("failed", "failed", None)]
+    created = refused(site.create, name, sessionId="failed")
+
+    assert [headers["x-fc-error-type"] for _, headers in answers] == ["InitializationError"] * 3
+    assert created[0] == 412
+    assert not site.sessions(name).sessions
+
+
 def test_session_of_a_plain_call_is_shown(site):
     """Check 16."""
     name = site.function()
@@ -413,6 +426,24 @@ def test_update_keeps_the_instance(site):
         site.change(name, "changing", sessionTTLInSeconds=5, sessionIdleTimeoutInSeconds=0).session_status == "Expired"
     )
     assert refused(site.change, name, "changing", sessionTTLInSeconds=9)[0] == 404
+
+
+def test_update_of_the_time_to_live_alone_shortens_the_idle_time(site):
+    """It never lengthens it; an idle time that is given must fit. One that is over already ends the session."""
+    name = site.function()
+    site.create(name, sessionId="shorter")
+    site.later(10)
+
+    changes = [{"sessionTTLInSeconds": 100}, {"sessionTTLInSeconds": 200}]
+    times = [site.change(name, "shorter", **change) for change in changes]
+    above = refused(site.change, name, "shorter", sessionIdleTimeoutInSeconds=201)
+    both = refused(site.change, name, "shorter", sessionTTLInSeconds=60, sessionIdleTimeoutInSeconds=61)
+    over = site.change(name, "shorter", sessionTTLInSeconds=5)
+
+    shown = [(each.session_ttlin_seconds, each.session_idle_timeout_in_seconds) for each in times]
+    assert shown == [(100, 100), (200, 100)]
+    assert [each[:2] for each in (above, both)] == [(400, "InvalidArgument")] * 2
+    assert over.session_status == "Expired"
 
 
 @pytest.mark.parametrize("isolated", [True, False])
@@ -607,6 +638,26 @@ def test_what_a_session_mounts_and_may_reach_is_kept_and_shown(site):
     assert made.juice_fs_config.mount_points[0].volume_name == "v"
     assert made.allow_internet_access
     assert changed.network.to_map() == {**network, "denyOut": ["10.0.0.0/8"], "rules": {}}
+
+
+@pytest.mark.parametrize("missing", ["volumeName", "mountDir"])
+def test_volume_of_juicefs_needs_a_name_and_a_folder(site, missing):
+    """On a function, in a session and in a change of one."""
+    name = site.function()
+    site.create(name, sessionId="kept")
+    mount = {"volumeName": "v", "mountDir": "/mnt/v"}
+    del mount[missing]
+    juice = {"mountPoints": [mount]}
+
+    calls = [
+        refused(site.update, name, juiceFsConfig=juice),
+        refused(site.create, name, juiceFsConfig=juice),
+        refused(site.change, name, "kept", juiceFsConfig=juice),
+    ]
+
+    text = f"juiceFsConfig.mountPoints[0].{missing} is required"
+    assert [call[:2] for call in calls] == [(400, "InvalidArgument")] * 3
+    assert all(text in message for _, _, message in calls)
 
 
 def test_stream_that_runs_out_of_time_does_not_end_the_others(site):

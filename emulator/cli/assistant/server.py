@@ -19,6 +19,7 @@ Begin with status; deploy a template.yml or s.yaml; after a call use settle, the
 moved with clock. Nothing here reaches the cloud. docs_search answers questions about the emulator."""
 
 HOST: Final = "127.0.0.1"
+TOKEN_HEADER: Final = b"x-localyun-token"
 
 
 def make(project: Project) -> MCPServer:
@@ -32,7 +33,10 @@ def make(project: Project) -> MCPServer:
 
 
 def serve_http(project: Project, port: int, token: str) -> None:
-    """Serve calls that have *token* as their bearer at *port* of the loopback address until interrupted; 0 is any."""
+    """Serve calls that have *token* at *port* of the loopback address until interrupted; 0 is any.
+
+    It is sent as a bearer token, or in the header that the admin API takes.
+    """
     app: Any = make(project).streamable_http_app(host=HOST)
 
     async def guarded(scope: Any, receive: Any, send: Any) -> None:
@@ -51,5 +55,6 @@ def serve_http(project: Project, port: int, token: str) -> None:
 
 
 def _is_allowed(headers: list[tuple[bytes, bytes]], token: str) -> bool:
-    given = dict(headers).get(b"authorization", b"")
+    sent = dict(headers)
+    given = b"Bearer " + sent[TOKEN_HEADER] if TOKEN_HEADER in sent else sent.get(b"authorization", b"")
     return bool(token) and compare_digest(given, b"Bearer " + token.encode())

@@ -124,7 +124,7 @@ def _add_project_tools(add: Add, project: Project) -> None:
         return await project.ask("export", f"--format={form}", f"--output={project.file(folder)}", detail=detail)
 
     async def invoke(
-        function: Annotated[str, Field(description="[SERVICE[.QUALIFIER]/]FUNCTION, as status lists it")],
+        function: Annotated[str, Field(description="[SERVICE/]FUNCTION[.QUALIFIER], as status lists it")],
         event: str = "",
         detail: Detail = False,
     ) -> str:

@@ -104,7 +104,7 @@ _FROM_EMULATOR: dict[str, Callable[[Client], list[str]]] = {
     "TOPIC": lambda client: [row["TopicName"] for row in Mns(client).listed("/topics", "Topic")],
     "FLOW": lambda client: [row["Name"] for row in client.workflow_pages("ListFlows", "Flows")],
     **dict.fromkeys(
-        ("SERVICE/FUNCTION", "[SERVICE/]FUNCTION", "[SERVICE[.QUALIFIER]/]FUNCTION"),
+        ("SERVICE/FUNCTION", "[SERVICE/]FUNCTION", "[SERVICE/]FUNCTION[.QUALIFIER]"),
         lambda client: list(client.admin("GET", "status")["functions"]),
     ),
 }

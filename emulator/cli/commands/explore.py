@@ -18,6 +18,7 @@ from emulator.cli.background import handling
 from emulator.cli.client import Client, connect
 from emulator.cli.commands.execution import check_input, ended_with, start_execution
 from emulator.cli.commands.server import link
+from emulator.cli.mock_files import requests
 from emulator.cli.output import (
     CallRefused,
     CommandFailed,
@@ -27,11 +28,13 @@ from emulator.cli.output import (
     say,
     say_json,
     say_table,
+    spoken,
     unreadable,
     wants_json,
 )
 from emulator.config import Settings
 from emulator.kernel.phrases import said
+from emulator.kernel.turnstile import unknown_name
 from emulator.lab.exploration import (
     Deviations,
     Search,
@@ -65,7 +68,9 @@ _HISTORIES = 20
 def explore(arguments: Namespace, settings: Settings) -> int:
     """Run an execution once for each schedule; say what came out, each with the shortest schedule that leads there."""
     check_input(arguments.input)
-    mocks = _mocks(arguments.mocks)
+    if mistake := unknown_name(_list(arguments.order) or (), _list(arguments.faults) or ()):
+        raise WrongUsage(spoken(mistake))
+    mocks = _mocks(arguments.mocks, arguments.flow)
     given = _schedule(arguments.schedule)
     client = connect(settings)
     with _explored(client, mocks, keeps=given is not None) as begin_again:
@@ -218,11 +223,13 @@ def _named(tree: list[dict[str, Any]], kind: str) -> list[str]:
     return own + [name for node in tree for name in _named(node.get("children") or [], kind)]
 
 
-def _list(text: str | None) -> list[str] | None:
-    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
+def _list(texts: list[str] | None) -> list[str] | None:
+    """Return the names of an option that may be repeated and may name several at once; None where it is not given."""
+    parts = (part.strip() for text in texts or () for part in text.split(","))
+    return None if texts is None else list(filter(None, parts))
 
 
-def _mocks(file: str | None) -> list[dict[str, Any]]:
+def _mocks(file: str | None, flow: str) -> list[dict[str, Any]]:
     """Return the mocks of a file, as POST mocks takes them. Raises: WrongUsage."""
     if file is None:
         return []
@@ -230,7 +237,7 @@ def _mocks(file: str | None) -> list[dict[str, Any]]:
         content = json.loads(Path(file).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise WrongUsage(unreadable(file, error)) from error
-    return content if isinstance(content, list) else [content]
+    return requests(content, flow)
 
 
 def _tell(arguments: Namespace, search: Search, outcomes: list[dict[str, Any]], client: Client, page: str) -> None:

@@ -12,6 +12,7 @@ from urllib.parse import quote
 from emulator.cli.client import Client, connect, pause
 from emulator.cli.commands.definition import STANDARD_INPUT, definition_to_send, read_definition
 from emulator.cli.commands.execution import FINAL_STATES, FOLLOW_INTERVAL_S, ended_with, name_execution
+from emulator.cli.mock_files import by_task
 from emulator.cli.output import (
     CallRefused,
     WrongUsage,
@@ -40,8 +41,9 @@ def step(arguments: Namespace, settings: Settings) -> int:
     from emulator.services.workflow.languages.references import standalone
 
     text, parameters = read_definition(arguments.file), parameters_of(arguments.parameter)
-    mocks = _object("--mocks", read_definition(arguments.mocks)) if arguments.mocks else {}
-    if arguments.mocks not in {None, STANDARD_INPUT}:
+    written = _json("--mocks", read_definition(arguments.mocks)) if arguments.mocks else {}
+    mocks = _checked("--mocks", by_task(written))
+    if arguments.mocks not in {None, STANDARD_INPUT} and mocks is written:
         _check_mocks(arguments.mocks, standalone(text, parameters))
     client = connect(settings)
     body = {
@@ -247,10 +249,17 @@ def _page(flow: str, execution: str) -> str:
 
 
 def _object(what: str, text: str) -> dict[str, Any]:
+    return _checked(what, _json(what, text))
+
+
+def _json(what: str, text: str) -> Any:
     try:
-        value = json.loads(text)
+        return json.loads(text)
     except ValueError as error:
         raise WrongUsage(_("{what} is not JSON: {error}", what=what, error=spoken(str(error)))) from error
+
+
+def _checked(what: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise WrongUsage(_("{what} is not a JSON object", what=what))
     return value

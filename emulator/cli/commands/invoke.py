@@ -29,6 +29,7 @@ from emulator.cli.output import (
     wants_json,
 )
 from emulator.config import Settings
+from emulator.kernel.function_names import read_function
 
 
 class Called(NamedTuple):
@@ -144,20 +145,21 @@ def _call(arguments: Namespace, settings: Settings, event: bytes) -> Called:
 
 
 def path_of(function: str) -> str:
-    """Return the path that invokes ``SERVICE[.QUALIFIER]/FUNCTION`` or ``FUNCTION[.QUALIFIER]``.
+    """Return the path that invokes ``[SERVICE/]FUNCTION[.QUALIFIER]``, or ``SERVICE.QUALIFIER/FUNCTION``.
 
     Raises: WrongUsage.
     """
-    service, slash, name = function.rpartition("/")
-    if not name or (slash and not service) or "/" in service:
-        raise WrongUsage(_("write the function as [SERVICE[.QUALIFIER]/]FUNCTION, not {name!r}", name=function))
+    try:
+        named = read_function(function)
+    except ValueError:
+        text = _("write the function as [SERVICE/]FUNCTION[.QUALIFIER], not {name!r}", name=function)
+        raise WrongUsage(text) from None
+    service, name, qualifier = (quote(part, safe="") for part in named)
     if service:
-        return f"/{FC_VERSION}/services/{quote(service, safe='')}/functions/{quote(name, safe='')}/invocations"
-    name, dot, qualifier = name.partition(".")
-    if not name or (dot and not qualifier):
-        raise WrongUsage(_("write the function as [SERVICE[.QUALIFIER]/]FUNCTION, not {name!r}", name=function))
-    behind = f"?qualifier={quote(qualifier, safe='')}" if dot else ""
-    return f"/{FC3_VERSION}/functions/{quote(name, safe='')}/invocations{behind}"
+        place = f"{service}.{qualifier}" if qualifier else service
+        return f"/{FC_VERSION}/services/{place}/functions/{name}/invocations"
+    query = f"?qualifier={qualifier}" if qualifier else ""
+    return f"/{FC3_VERSION}/functions/{name}/invocations{query}"
 
 
 def _event(arguments: Namespace) -> bytes:

@@ -1,13 +1,14 @@
 """What tests need: ``clock``, ``settle``, ``skip``, ``fault``, ``mock``, ``sink`` and ``checkpoint``."""
 
 import json
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from emulator.cli import parameters
 from emulator.cli.client import Client, connect
 from emulator.cli.output import (
     FAILED,
@@ -76,7 +77,10 @@ def _change(action: str | None, value: str | None) -> dict[str, Any] | None:
         case None:
             return None
         case "advance" | "to":
-            return {action: value}
+            try:
+                return {action: (parameters.duration if action == "advance" else parameters.moment)(value or "")}
+            except ArgumentTypeError as error:
+                raise WrongUsage(f"clock {action}: {error}") from error
         case "next":
             if value is not None and not value.isdecimal():
                 raise WrongUsage(_("clock next takes a number"))

@@ -13,6 +13,7 @@ from typing import Any
 
 from emulator.http.message import Following, Response
 from emulator.kernel.clock import Clock
+from emulator.kernel.function_names import read_function
 from emulator.kernel.identity import Region, Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.metering import Amount
@@ -222,13 +223,14 @@ class FunctionAdmin:
         return {"status": fired.status, **_result(fired.request_id, fired.error_type or None, fired.body, fired.log)}
 
     async def call_later(self, function: str, event: bytes) -> AsyncIterator[dict[str, Any]]:
-        """Queue a call, of a function as `_called` reads it, and yield ``{requestId}``, then how it ended.
+        """Queue a call of ``[service/]function[.qualifier]`` and yield ``{requestId}``, then how it ended.
 
         The end is ``{status, attempts, httpStatus, error, body, destination}``: ``body`` is base64, ``destination``
         is None or ``{resource, delivered}``. A refused call is ``{Code, Message}``.
         """
-        name, functions = _called(function), self._functions
+        functions = self._functions
         try:
+            name = _named(function)
             request_id = await functions.invoke_async(self._tenant, name, event, key=f"command/{self._ids.uuid()}")
         except FcError as error:
             yield _problem(error)
@@ -247,7 +249,7 @@ class FunctionAdmin:
         }
 
     def debug(self, function: str, event: bytes, *, wait: bool, port: int) -> AsyncIterator[dict[str, Any]]:
-        """Call a function, as `_called` reads it, under a debugger and yield the steps; closing it ends the call.
+        """Call ``[service/]function[.qualifier]`` under a debugger and yield the steps; closing it ends the call.
 
         First ``{debugger: {host, port, runtime, codeFolder, inPlace}}``, once debuggers can connect to *port* (any free
         one when it is 0); then ``{requestId, error, body, log}`` like a call's answer, ``body`` in base64. When
@@ -257,8 +259,11 @@ class FunctionAdmin:
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, EntityTooLarge; InvalidArgument when
         the function has no runtime that can be debugged here.
         """
+        name = _named(function)
         call = FunctionCall(
-            **_called(function)._asdict(),
+            service=name.service,
+            function=name.function,
+            qualifier=name.qualifier,
             event=event,
             request_id=self._ids.uuid(),
             now=self._clock.now(),
@@ -309,16 +314,6 @@ def _result(request_id: str, error: str | None, body: bytes, log: bytes) -> dict
         "body": b64encode(body).decode("ascii"),
         "log": log.decode("utf-8", "replace"),
     }
-
-
-def _called(text: str) -> FunctionName:
-    """Read ``service[.qualifier]/function``, or ``function[.qualifier]`` without a service."""
-    service, slash, function = text.rpartition("/")
-    if slash:
-        service, _, qualifier = service.partition(".")
-    else:
-        function, _, qualifier = function.partition(".")
-    return FunctionName(service, function, qualifier or None)
 
 
 def _problem(error: FcError) -> dict[str, Any]:
@@ -417,7 +412,7 @@ async def fire_trigger(admin: FunctionAdmin, call: OperationRequest) -> dict[str
 @operation(
     "call-later",
     "POST /call-later",
-    argument("function", about="``service.qualifier/function``, or ``function.qualifier`` without a service."),
+    argument("function", about="``service/function.qualifier``."),
     argument("event", BINARY, "The event of the call.", default=b""),
     _REGION,
 )
@@ -430,7 +425,7 @@ def call_later(admin: FunctionAdmin, call: OperationRequest) -> Response:
 @operation(
     "debug",
     "POST /debug",
-    argument("function", about="``service.qualifier/function``, or ``function.qualifier`` without a service."),
+    argument("function", about="``service/function.qualifier``."),
     argument("event", BINARY, "The event of the call.", default=b""),
     argument("wait", FLAG, "Wait for the debugger before the call begins."),
     argument("port", Whole(0, _LAST_PORT), "Where the debugger listens; 0 for any free port."),
@@ -449,6 +444,15 @@ def _there(admin: FunctionAdmin, call: OperationRequest) -> tuple[FunctionAdmin,
     """Return what serves the region that was asked for, and the other arguments."""
     arguments = dict(call.arguments)
     return admin.of_region(arguments.pop("region") or call.region), arguments
+
+
+def _named(text: str) -> FunctionName:
+    """Read the name of a function. Raises: InvalidArgument."""
+    try:
+        service, function, qualifier = read_function(text)
+    except ValueError:
+        raise InvalidArgument(f"{text!r} does not name a function: [service/]function[.qualifier]") from None
+    return FunctionName(service, function, qualifier or None)
 
 
 async def _lines(steps: AsyncIterator[dict[str, Any]]) -> AsyncIterator[bytes]:

@@ -94,8 +94,8 @@ def owner_of(call: OperationRequest) -> Scope:
 
 
 def if_match(call: OperationRequest) -> str:
-    """Return the ETag the caller expects, empty when none."""
-    return call.header("if-match")
+    """Return the ETag the caller expects, empty when none and in 3.0, which has no ETags."""
+    return "" if api_of(call) == V2023 else call.header("if-match")
 
 
 def query(call: OperationRequest, name: str) -> str:
@@ -284,6 +284,14 @@ def json_answer(body: Mapping[str, Any], etag: str = "") -> Response:
     if etag:
         headers.append(("Etag", etag))
     return Response(200, encode(body), headers)
+
+
+def tagged_answer(call: OperationRequest, body: Mapping[str, Any], etag: str) -> Response:
+    """Return a 200 with a JSON body and the ETag of what it shows, which 3.0 has not.
+
+    Source: the classic SDKs and alibabacloud_fc_open20210406; alibabacloud_fc20230330 knows neither header.
+    """
+    return json_answer(body, "" if api_of(call) == V2023 else etag)
 
 
 def times_of(resource: Dated) -> dict[str, str]:

@@ -48,6 +48,9 @@ WAIT_S = 2 * 86_400
 ITERATIONS_AT_ONCE = 100
 """Iterations of one foreach that run side by side; further ones wait."""
 
+OPEN_MAP_RUNS = 10
+"""Runs of distributed maps of one execution that are open; assumed: further ones wait, pending."""
+
 NESTING = 200
 """How deep JSON may nest in inputs and results. Assumed; keeps reading and writing it inside Python's stack."""
 

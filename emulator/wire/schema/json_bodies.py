@@ -203,7 +203,7 @@ class JsonBodies(Notation[Rule]):
         return self.reader(kind.kind if kind.kind is not None else Json())
 
     def shape(self, kind: Shape) -> Rule:
-        """Take an object; its members are kept as the shape spells them."""
+        """Take an object; its members are kept as the shape spells them. A whole body has no name."""
         known = {each.name.lower(): (each.name, self.reader(each.kind)) for each in kind}
 
         def read(value: Any, name: str) -> dict[str, Any]:
@@ -211,7 +211,7 @@ class JsonBodies(Notation[Rule]):
             for key, content in self.object(value, name).items():
                 found = known.get(key.lower())
                 if found is not None and content is not None:
-                    kept[found[0]] = found[1](content, f"{name}.{found[0]}")
+                    kept[found[0]] = found[1](content, f"{name}.{found[0]}" if name else found[0])
             return kept
 
         return read

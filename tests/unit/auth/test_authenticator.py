@@ -14,6 +14,7 @@ from emulator.kernel.clock import MINUTE, SECOND, Millis
 from emulator.kernel.errors import AuthFailure, Reason
 from emulator.kernel.identity import AccountId
 from emulator.wire.dates import http_date, iso_seconds
+from emulator.wire.request import OperationRequest
 
 NOW = Millis(1_795_000_000_000)
 OWN = AccessKey(key_id="own-key", secret="own-secret", account=AccountId("111"), arn="acs:ram::111:root")
@@ -345,15 +346,24 @@ def test_refusal_of_another_account_says_which_and_what_to_set(caplog):
 
 
 def test_rpc_parameter_that_comes_twice_is_refused():
-    """Two values of one name, in the query or in query and form, are never chosen from."""
+    """Two values of one name, in the query or in the form, are never chosen from."""
     signed = rpc_request(method="POST")
-    in_query = Request("POST", "/?Action=DeleteFlow", signed.headers, signed.body)
+    in_form = Request("POST", signed.target, signed.headers, signed.body + b"&Action=DeleteFlow")
     twice = Request("GET", rpc_request().target + "&Action=DeleteFlow", Headers())
     first = Request("GET", "/?Action=DeleteFlow&" + rpc_request().target[2:], Headers())
 
-    failures = [refusal(request) for request in (in_query, twice, first)]
+    failures = [refusal(request) for request in (in_form, twice, first)]
 
     assert {(failure.reason, failure.detail) for failure in failures} == {(Reason.REPEATED_PARAMETER, "Action")}
+
+
+def test_rpc_parameter_of_the_form_counts_before_one_of_the_query():
+    """Clients sign its value alone; whoever adds another one to the query changes nothing."""
+    signed = rpc_request(method="POST")
+    added = Request("POST", "/?Action=DeleteFlow", signed.headers, signed.body)
+
+    assert a_gate().authenticate(added, NOW).account == "111"
+    assert OperationRequest(added, NOW).action == "ListFlows"
 
 
 def test_rpc_parameter_repeated_with_the_same_value_is_one_parameter():

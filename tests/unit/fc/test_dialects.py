@@ -243,6 +243,118 @@ async def test_list_of_3_0_is_filtered(site, pack):
     assert await names("tags=" + quote(json.dumps([{"Key": "k", "Value": "b"}]))) == ["b"]
 
 
+async def test_filtered_list_of_3_0_has_full_pages(site, pack):
+    """What a filter leaves out takes no place on a page, and only a list that goes on has a token."""
+    for number in range(7):
+        body = {"functionName": f"f{number}", "runtime": f"python3.1{0 if number < 4 else 2}", "handler": "a.b"}
+        await site.v3("POST", "/functions", {**body, "code": pack()})
+
+    async def listed(query):
+        pages, token = [], ""
+        while True:
+            body = (await site.v3("GET", f"/functions?{query}&nextToken={token}")).body
+            pages.append([row["functionName"] for row in body["functions"]])
+            if not (token := body.get("nextToken")):
+                return pages
+
+    assert await listed("limit=2&runtime=python3.12") == [["f4", "f5"], ["f6"]]
+    assert await listed("limit=3&runtime=python3.10") == [["f0", "f1", "f2"], ["f3"]]
+    assert await listed("limit=3") == [["f0", "f1", "f2"], ["f3", "f4", "f5"], ["f6"]]
+    assert await listed("limit=2&runtime=custom") == [[]]
+
+
+async def test_hooks_of_a_function_are_those_of_its_generation(site, pack):
+    """3.0 has no hook before a pause, and the initializer of 2.0 is a field of its own."""
+    hooks = {moment: {"handler": f"index.{moment}", "timeout": 5} for moment in ("initializer", "preFreeze", "preStop")}
+    made = {"runtime": "python3.10", "handler": "index.handler", "code": pack(), "instanceLifecycleConfig": hooks}
+
+    old = await site.make_function(**made)
+    new = await site.v3("POST", "/functions", {"functionName": "order", **made})
+    await site.v1("POST", "/services/shop/functions/order/invocations", b"")
+    await site.v3("POST", "/functions/order/invocations", b"")
+
+    assert old.body["instanceLifecycleConfig"].keys() == {"preFreeze", "preStop"}
+    assert new.body["instanceLifecycleConfig"].keys() == {"initializer", "preStop"}
+    ran = [(image.initializer, image.pre_freeze, image.pre_stop) for image in site.instances.images]
+    assert ran == [(None, "index.preFreeze", "index.preStop"), ("index.initializer", None, "index.preStop")]
+
+
+async def test_3_0_has_no_etags(site, pack):
+    """Neither in answers nor in requests; what 2.0 makes has them."""
+    await site.make_function()
+    await site.v1("POST", "/services/shop/versions", {})
+    body = {"functionName": "order", "runtime": "python3.10", "handler": "index.handler", "code": pack()}
+    await site.v3("POST", "/functions", body)
+    await site.v3("POST", "/functions/order/versions", {})
+    timer = {"triggerName": "t", "triggerType": "timer", "triggerConfig": '{"cronExpression": "@every 1h"}'}
+
+    for site_of, owner, function, count in (
+        (site.v1, "/services/shop", "/services/shop/functions/order", 9),
+        (site.v3, "/functions/order", "/functions/order", 0),
+    ):
+        made = [
+            (f"{function}/triggers", timer, "t"),
+            (f"{owner}/aliases", {"aliasName": "a", "versionId": "1"}, "a"),
+            ("/custom-domains", {"domainName": f"{site_of.__name__}.example.com", "protocol": "HTTP"}, None),
+        ]
+        answers = []
+        for path, content, name in made:
+            one = f"{path}/{name or content['domainName']}"
+            answers += [await site_of("POST", path, content), await site_of("GET", one)]
+            answers += [await site_of("PUT", one, {})]
+            stale = await site_of("PUT", one, {}, If_Match="stale")
+            assert stale.status == (412 if count else 200)
+        assert [answer.status for answer in answers] == [200] * 9
+        assert sum("etag" in answer.headers for answer in answers) == count
+
+
+async def test_account_has_a_default_role_in_2021_alone(site):
+    """The members of each version's answer."""
+    first, second = [await site.ask("GET", f"/{api}/account-settings") for api in ("2016-08-15", "2021-04-06")]
+
+    assert first.body == {"availableAZs": ["cn-hangzhou-f"]}
+    assert second.body == {"availableAZs": ["cn-hangzhou-f"], "defaultRole": ""}
+
+
+@pytest.mark.parametrize("path", ["/2016-08-15/reservedCapacities", "/2021-04-06/reserved-capacities"])
+@pytest.mark.parametrize("query", ["limit=0", "limit=101", "limit=x", "nextToken=!"])
+async def test_list_of_reserved_capacities_checks_its_page(site, path, query):
+    """An empty list is asked for like any other."""
+    refused, listed = await site.ask("GET", f"{path}?{query}"), await site.ask("GET", f"{path}?limit=100")
+
+    assert (refused.status, refused.code) == (400, "InvalidArgument")
+    assert listed.body == {"reservedCapacities": []}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "text"),
+    [
+        (
+            "PUT", "/services/shop/functions/order/on-demand-config", {"maximumInstanceCount": -1},
+            "maximumInstanceCount -1 is out of range: it must be from 0 to 10000",
+        ),
+        (
+            "POST", "/custom-domains", {"domainName": "a.example.com", "protocol": "FTP"},
+            "protocol 'FTP' is invalid: it must be one of HTTP, HTTP,HTTPS, HTTPS",
+        ),
+        (
+            "POST", "/custom-domains",
+            {"domainName": "a.example.com", "protocol": "HTTP", "routeConfig": {"routes": [{"path": 1}]}},
+            "routeConfig.routes[0].path must be a string",
+        ),
+        ("POST", "/services/shop/functions/order/triggers", {"triggerName": "t"}, "triggerType is required"),
+    ],
+    ids=["on demand", "protocol", "route", "trigger"],
+)  # fmt: skip
+async def test_refused_member_is_named_as_the_caller_wrote_it(site, method, path, body, text):
+    """By its place in the body, which has no name itself."""
+    await site.make_function()
+
+    refused = await site.v1(method, path, body)
+
+    assert (refused.status, refused.body["ErrorMessage"]) == (400, text)
+
+
 async def test_tags_of_3_0_are_set_listed_and_removed(site, pack):
     """Functions are tagged by name or ARN, in lists."""
     for name in ("a", "b"):

@@ -166,6 +166,14 @@ async def test_a_change_is_json():
         await ask("take", "POST", b"text=a", {"X-Localyun-Token": "secret"})
 
 
+@pytest.mark.parametrize("kind", [{}, {"Content-Type": "application/x-www-form-urlencoded"}], ids=["none", "curl -X"])
+async def test_a_change_without_a_body_needs_no_type(kind: dict[str, str]):
+    """Calls such as saving a checkpoint take no members."""
+    assert (await ask("nest", "POST", b"", {"X-Localyun-Token": "secret", **kind}))["more"] == {}
+    with pytest.raises(GatewayError, match="text is missing"):
+        await ask("take", "POST", b"", {"X-Localyun-Token": "secret", **kind})
+
+
 def test_operations_describe_themselves():
     described = {each.name: each for each in a_front().operations}
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import shutil
 import socket
 import ssl
@@ -86,6 +87,25 @@ async def test_both_loopback_addresses_are_served_on_one_port():
         bodies = [(await ask(server.port, host=host))[1] for host in ("127.0.0.1", "::1")]
 
     assert bodies == [b"http 127.0.0.1", b"http ::1"]
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no ::1")
+async def test_commands_and_functions_find_their_address_whatever_is_listened_on():
+    """They are told 127.0.0.1, on both ports."""
+    async with a_server(hosts=["::1"]) as (server, _):
+        bodies = [(await ask(server.port, host=host))[1] for host in ("::1", "127.0.0.1")]
+
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(server_module.PortInUse):
+        server_module.listen([(socket.AF_INET6, "::1")], taken.getsockname()[1])
+    assert bodies == [b"http ::1", b"http 127.0.0.1"]
+
+
+async def test_a_host_that_is_not_there_is_refused_though_there_is_a_loopback_address():
+    """Nothing is listened on then."""
+    with pytest.raises(OSError) as refused:
+        server_module.listen([(socket.AF_INET, "192.0.2.1")], 0)
+
+    assert refused.value.errno == errno.EADDRNOTAVAIL
 
 
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no ::1")

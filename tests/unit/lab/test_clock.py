@@ -201,6 +201,22 @@ async def test_a_skip_that_cannot_end_says_what_waits(database):
             await bench.control.skip(lambda: False, limit_ms=1_000, timeout_s=5)
 
 
+async def test_what_was_before_a_skip_will_do_where_nothing_more_comes(database):
+    """A skip goes on while something is to come before its limit."""
+    async with a_bench(database) as bench:
+        bench.clock.freeze()
+        start = bench.clock.now()
+        bench.work.events = [Upcoming(at=Millis(start + each), what="retry", resource="flow/run") for each in (5, 50)]
+
+        moved = await bench.control.skip(lambda: False, limit_ms=10, timeout_s=5, otherwise=lambda: True)
+
+        assert [each.at - start for each in moved.jumped] == [5]
+        await bench.control.skip(lambda: False, limit_ms=1_000, timeout_s=5, otherwise=lambda: True)
+        assert bench.clock.now() - start == 50
+        with pytest.raises(SkipEnded, match="nothing is left"):
+            await bench.control.skip(lambda: False, limit_ms=1_000, timeout_s=5, otherwise=lambda: False)
+
+
 async def test_a_move_ends_with_its_request_and_says_so(database):
     """A caller that goes away leaves the clock where it has come, and the next move starts with a clean slate."""
     async with a_bench(database) as bench:

@@ -208,6 +208,11 @@ def restriction_of(switch: Setting | None) -> dict[str, Any] | None:
     return {**switch.config, "lastModifiedTime": iso_seconds(switch.modified_at)}
 
 
+def restricts(switch: Setting | None) -> bool:
+    """Whether the configuration that can disable a function's invocation does so."""
+    return switch is not None and bool(switch.config.get("disable"))
+
+
 SCHEDULES = ("scheduledActions", "targetTrackingPolicies")
 """The members of a provision configuration that change its target with time and load."""
 
@@ -329,7 +334,7 @@ def read_config(kind: Kind, body: Mapping[str, Any]) -> dict[str, Any]:
     Raises: InvalidArgument.
     """
     shape, needed = _body(kind)
-    config: dict[str, Any] = BODY.reader(shape)(body, "body")
+    config: dict[str, Any] = BODY.reader(shape)(body, "")
     if kind is Kind.PROVISION and (default := config.pop("defaultTarget", None)) is not None:
         config["target"] = default
     if needed and needed not in config:

@@ -20,6 +20,8 @@ from emulator.services.fc.capacity.model import (
     actions_of,
     default_target,
     next_change,
+    place_of,
+    restricts,
     target_at,
 )
 from emulator.services.fc.capacity.store import CapacityStore
@@ -188,10 +190,17 @@ class Provisioner:
             self._timers.call_at(min(changes), _TIMER, self._plan)
 
     def _ready_settings(self) -> list[Setting]:
-        """Return the configurations, which are read again when one has changed."""
+        """Return the configurations, which are read again when one has changed; of a disabled function none counts.
+
+        Source: DisableFunctionInvocation.
+        """
         if self._seen != self._settings.generation:
-            self._seen, self._listed = self._settings.generation, self._settings.ready()
+            self._seen = self._settings.generation
+            self._listed = [each for each in self._settings.ready() if not self._is_disabled(each.place)]
         return self._listed
+
+    def _is_disabled(self, place: FunctionRef) -> bool:
+        return restricts(self._settings.get(Kind.SWITCH, place_of(Kind.SWITCH, place)))
 
     def _shares(self, setting: Setting, wanted: int) -> list[Share]:
         """Return how many instances of which version *setting* wants; an additional version gets its weight's part.

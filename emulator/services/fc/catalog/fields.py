@@ -27,7 +27,8 @@ from emulator.services.fc.catalog.structures import (
     ISOLATION,
     JUICE_FS,
     LAYERS,
-    LIFECYCLE,
+    LIFECYCLE_2,
+    LIFECYCLE_3,
     LOG,
     MICRO_SANDBOX,
     NAS,
@@ -154,6 +155,19 @@ SERVICE = Shape(
     ServiceConfig,
 )
 
+SERVICE_FILE = SERVICE.extended(
+    Field(
+        "environmentVariables",
+        "environment",
+        ENVIRONMENT_2,
+        help=(
+            "only in `service.yml`: environment variables of all its functions; a function's own value of a name wins",
+            "仅用于 `service.yml`：服务中所有函数的环境变量；函数自身的同名变量优先",
+        ),
+    ),
+)
+"""What a ``service.yml`` says of the service, and of all its functions."""
+
 _FUNCTION = (
     Field(
         "runtime",
@@ -203,10 +217,10 @@ _FUNCTION = (
     Field(
         "instanceLifecycleConfig",
         "lifecycle",
-        LIFECYCLE,
+        LIFECYCLE_3,
         help=(
-            "hooks: before the first call, before a pause, before the end of an instance",
-            "实例生命周期回调：首次调用之前、冻结之前、停止之前",
+            "hooks in the life of an instance; 2.0 has `preFreeze` instead of `initializer`",
+            "实例生命周期回调；2.0 有 `preFreeze`，没有 `initializer`",
         ),
     ),
     Field(
@@ -284,7 +298,7 @@ FUNCTION_2 = Shape(
         ),
     ),
     FunctionConfig,
-)
+).with_kinds(instanceLifecycleConfig=LIFECYCLE_2)
 """A function of the two APIs that know services.
 
 Source of what is shown of unset fields: the defaults of the parameter tables. That an unset diskSize is not shown:

@@ -26,12 +26,13 @@ from typing import NamedTuple
 from emulator.kernel.frozen import field, frozen, replace
 from emulator.services.fc import limits
 from emulator.services.fc.catalog import fields
-from emulator.services.fc.catalog.file_settings import (
+from emulator.services.fc.catalog.declared import (
     FileAlias,
     aliases_of,
     config_of,
     default_config,
     every_problem,
+    service_of,
     triggers_of,
 )
 from emulator.services.fc.catalog.files import (
@@ -45,7 +46,7 @@ from emulator.services.fc.catalog.files import (
     lone_handler,
 )
 from emulator.services.fc.catalog.watching import EVERYTHING, Edits, Unwatched
-from emulator.services.fc.codec import BODY, check_name
+from emulator.services.fc.codec import check_name
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import FunctionConfig, Scope, ServiceConfig, Struct, scope_of
 from emulator.wire.schema.json_bodies import unknown_names
@@ -155,13 +156,24 @@ def differing(before: Mapping[str, Part], now: Mapping[str, Part]) -> list[str]:
     return [*gone, *(path for path, part in now.items() if before.get(path) is not part)]
 
 
+class _Shared(NamedTuple):
+    """What the file of a service comes to for each of its functions."""
+
+    problem: str = ""
+    variables: Mapping[str, str] = {}
+
+
+_ALONE = _Shared()
+"""What a function without a service shares."""
+
+
 class _Known(NamedTuple):
     """A function as it was read, what else it depended on, and what its files alone come to."""
 
     result: FileFunction
     warnings: tuple[str, ...]
     head: FileFunction | None
-    problem: str
+    shared: _Shared
     checksum: str
     rewritten: int
 
@@ -254,24 +266,26 @@ class FolderReader:
         if not (settings.stamp or functions or versions) or not self._usable(name, "", path):
             return
         config, problem = ServiceConfig(), settings.problem
+        variables: Mapping[str, str] = {}
         aliases: tuple[FileAlias, ...] = ()
         try:
-            config = ServiceConfig(**BODY.read(fields.SERVICE, settings.content))
+            config, variables = service_of(settings.content)
             aliases = aliases_of(settings)
         except InvalidArgument as error:
             problem = settings.placed(error)
-        self._warn(problem, settings, fields.SERVICE, {"aliases"})
+        self._warn(problem, settings, fields.SERVICE_FILE, {"aliases"})
+        shared = _Shared(problem, variables)
         numbers = tuple(number for number, _ in versions)
         self._services.append(FileService(name=name, folder=path, config=config, versions=numbers, aliases=aliases))
         heads = {}
         for entry in functions:
             if self._usable(name, entry.name, entry.path):
-                heads[entry.name] = self._read_function(name, entry.name, entry.path, problem)
+                heads[entry.name] = self._read_function(name, entry.name, entry.path, shared)
         for number, version_path in versions:
             for entry in self._functions_in(version_path, path):
                 if self._usable(name, entry.name, entry.path):
                     head = heads.get(entry.name)
-                    self._functions.append(self._function(name, entry.name, number, entry.path, head, problem))
+                    self._functions.append(self._function(name, entry.name, number, entry.path, head, shared))
 
     def _folders(self, path: str, part: str) -> Iterator[os.DirEntry[str]]:
         """Return the folders in a folder that is looked at for *part*."""
@@ -291,44 +305,44 @@ class FolderReader:
             self._known.pop(path, None)
         return same
 
-    def _read_function(self, service: str, name: str, path: str, problem: str = "") -> FileFunction:
-        head = self._function(service, name, 0, path, None, problem)
+    def _read_function(self, service: str, name: str, path: str, shared: _Shared = _ALONE) -> FileFunction:
+        head = self._function(service, name, 0, path, None, shared)
         self._functions.append(head)
         if not service:
             for number, version_path in self._version_folders(path):
                 self._is_the_same(version_path)
-                self._functions.append(self._function("", name, number, version_path, head, ""))
+                self._functions.append(self._function("", name, number, version_path, head, shared))
         return head
 
     def _function(
-        self, service: str, name: str, version: int, path: str, head: FileFunction | None, problem: str
+        self, service: str, name: str, version: int, path: str, head: FileFunction | None, shared: _Shared
     ) -> FileFunction:
         """Return what the function in the folder *path* is, which is looked at only where it may have changed."""
         known = self._known.get(path)
-        if known is not None and known.head == head and known.problem == problem and not self._edits.at(path):
+        if known is not None and known.head == head and known.shared == shared and not self._edits.at(path):
             self._warnings += known.warnings
             return known.result
         before = len(self._warnings)
         self._watches.renew(path)
         self._watches.part(path)
-        file = self._read_files(service, name, version, path, head, problem)
+        file = self._read_files(service, name, version, path, head, shared)
         rewritten = 0
         if known is not None and known.checksum == file.checksum:  # of another size, or a tick of the clock later
             rewritten = known.rewritten + self._edits.written(path)
         self._known[path] = _Known(
             replace(file, checksum=f"{int(file.checksum) + rewritten}"), tuple(self._warnings[before:]),
-            head, problem, file.checksum, rewritten,
+            head, shared, file.checksum, rewritten,
         )  # fmt: skip
         return self._known[path].result
 
     def _read_files(
-        self, service: str, name: str, version: int, path: str, head: FileFunction | None, problem: str
+        self, service: str, name: str, version: int, path: str, head: FileFunction | None, shared: _Shared
     ) -> FileFunction:
         settings = self._yaml.read(path, "function", anew=self._edits.written(path))
         skipped = SKIPPED if service else SKIPPED | {"versions"}
         checksum, size = fingerprint(path, skipped, self._follows, self._watches)
         rows = fields.FUNCTION_2 if service else fields.FUNCTION_3
-        config = default_config(service, path)
+        config, problem = default_config(service, path), shared.problem
         triggers: tuple[Struct, ...] = ()
         aliases: tuple[FileAlias, ...] = ()
         if settings.stamp is not None:
@@ -343,6 +357,8 @@ class FolderReader:
             self._warn(problem, settings, rows, {"triggers", *(() if service else ("aliases",))})
         elif head is not None:
             config, problem = head.config, problem or head.problem
+        if shared.variables:
+            config = replace(config, environment={**shared.variables, **config.environment})
         places = tuple(settings.place("triggers", str(number)) for number in range(len(triggers)))
         return FileFunction(
             service=service, name=name, version=version, folder=path, config=config, checksum=checksum, size=size,

@@ -13,7 +13,7 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
-from emulator.services.fc.catalog.file_settings import FileAlias
+from emulator.services.fc.catalog.declared import FileAlias
 from emulator.services.fc.catalog.folder import FileFunction, FileService, Part, Snapshot, differing
 from emulator.services.fc.catalog.store import CatalogStore, Loaded
 from emulator.services.fc.model import (

@@ -38,6 +38,11 @@ def render_function_2(function: Function) -> dict[str, Any]:
     }
 
 
+def resource_group_of(tenant: Tenant, function: Function) -> str:
+    """Return the resource group of a function without a service, the account's default one unless another is set."""
+    return function.config.resource_group_id or default_resource_group(tenant.account)
+
+
 def render_function_3(
     tenant: Tenant,
     function: Function,
@@ -55,7 +60,7 @@ def render_function_3(
         "functionName": function.name,
         "functionId": function.id,
         "functionArn": function_arn(tenant, "", function.name),
-        "resourceGroupId": default_resource_group(tenant.account),
+        "resourceGroupId": resource_group_of(tenant, function),
         **BODY.write(FUNCTION_3, function.config),
         "layers": [{"arn": arn, "size": layer_size(arn)} for arn in function.config.layers],
         **_code_size(function),

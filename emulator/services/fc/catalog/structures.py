@@ -3,8 +3,11 @@
 Source: parameter tables of the three API versions and the published metadata of 2023-03-30; SDK models.
 """
 
+from typing import Any
+
 from emulator.services.fc import limits
 from emulator.services.fc.catalog import affinity
+from emulator.services.fc.errors import InvalidArgument
 from emulator.wire.schema.kinds import (
     ANYTHING,
     FLAG,
@@ -57,7 +60,8 @@ HOOK = record(handler=Text(limits.HANDLER_LENGTH), timeout=duration(limits.HOOK_
 INITIALIZER = record(
     handler=Text(limits.HANDLER_LENGTH), timeout=duration(limits.INITIALIZATION_TIMEOUT_S), command=TEXTS
 )
-LIFECYCLE = record(initializer=INITIALIZER, preFreeze=HOOK, preStop=HOOK)
+LIFECYCLE_2 = record(preFreeze=HOOK, preStop=HOOK)  # whose initializer is a field of the function
+LIFECYCLE_3 = record(initializer=INITIALIZER, preStop=HOOK)
 CUSTOM_RUNTIME = record(command=TEXTS, args=TEXTS, port=whole(limits.PORT), healthCheckConfig=HEALTH)
 WORDS = Text(holds_json=True)
 CONTAINER_2 = record(
@@ -76,12 +80,23 @@ Source: fc-java-sdk CreateUpdateFunctionTest; the word is assumed.
 INJECTION = OneOf({"None", "Env", "Request", "All"})
 AFFINITY = OneOf({affinity.NONE, affinity.SSE, affinity.STREAMABLE, affinity.COOKIE, affinity.HEADER})
 ISOLATION = OneOf({affinity.SHARE, affinity.SESSION_EXCLUSIVE, affinity.REQUEST_EXCLUSIVE})
+
+
+def _of_a_volume(mount: dict[str, Any], field: str) -> dict[str, Any]:
+    for name in ("volumeName", "mountDir"):
+        if not mount.get(name):
+            raise InvalidArgument(f"{field}.{name} is required")
+    return mount
+
+
 JUICE_FS = record(
     envs=TEXT_MAP,
     mountPoints=Items(
-        record(volumeName=TEXT, mountDir=TEXT, remoteDir=TEXT, token=TEXT, args=TEXTS), limits.MOUNT_POINTS
+        Ruled(record(needed("volumeName"), needed("mountDir"), remoteDir=TEXT, token=TEXT, args=TEXTS), _of_a_volume),
+        limits.MOUNT_POINTS,
     ),
 )
+"""What has to be there is in the comments of alibabacloud_fc20230330's JuiceFsMountConfig."""
 POLAR_FS = record(
     userId=WHOLE, groupId=WHOLE,
     mountPoints=Items(

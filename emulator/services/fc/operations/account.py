@@ -10,6 +10,7 @@ from emulator.http.message import Response
 from emulator.kernel.paging import cut
 from emulator.services.fc import codec, limits
 from emulator.services.fc.catalog import fields
+from emulator.services.fc.catalog.rendering import resource_group_of
 from emulator.services.fc.codec import V2016, V2021, V2023, WITH_SERVICES
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import EVERY, Slice, arn_of, function_arn
@@ -24,11 +25,14 @@ from emulator.wire.request import OperationRequest
 def get_account_settings(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Return the availability zones.
 
-    Raises: nothing. Source: aliyun-fc2 client.py; zone of cn-hongkong: fc-python-sdk test/get_account_test.py; assumed:
-    other zones.
+    Raises: nothing. Source: aliyun-fc2 client.py; alibabacloud_fc_open20210406; zone of cn-hongkong: fc-python-sdk
+    test/get_account_test.py; assumed: other zones.
     """
     region = call.tenant.region
-    return codec.json_answer({"availableAZs": [f"{region}-{_ZONES.get(region, 'f')}"], "defaultRole": ""})
+    body: dict[str, Any] = {"availableAZs": [f"{region}-{_ZONES.get(region, 'f')}"]}
+    if codec.api_of(call) == V2021:
+        body["defaultRole"] = ""
+    return codec.json_answer(body)
 
 
 _ZONES = {"cn-hongkong": "c"}
@@ -87,8 +91,10 @@ async def get_temporary_bucket(fc: FunctionCompute, call: OperationRequest) -> R
 def list_reserved_capacities(fc: FunctionCompute, call: OperationRequest) -> Response:
     """List reserved capacities; the list is empty.
 
-    Raises: nothing. Source: aliyun-fc2 client.py; alibabacloud_fc_open20210406.
+    Raises: InvalidArgument. Source: aliyun-fc2 client.py; alibabacloud_fc_open20210406.
     """
+    codec.page_size(call)
+    codec.page_marker(call)
     return codec.page_answer("reservedCapacities", [], None)
 
 
@@ -307,8 +313,8 @@ async def change_resource_group(fc: FunctionCompute, call: OperationRequest) -> 
     if not group or not values:
         raise InvalidArgument("NewResourceGroupId is required")
     name = _name(resource)
-    before = fc.resolver.function(call.tenant, "", name).config.resource_group_id
+    before = resource_group_of(call.tenant, fc.resolver.function(call.tenant, "", name))
     await change_function(fc, call, "", name, values)
     return codec.json_answer(
-        {"NewResourceGroupId": group, "OldResourceGroupId": before or "", "ResourceId": str(body.get("ResourceId"))}
+        {"NewResourceGroupId": group, "OldResourceGroupId": before, "ResourceId": str(body.get("ResourceId"))}
     )

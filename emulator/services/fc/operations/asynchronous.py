@@ -34,7 +34,6 @@ from emulator.wire.request import OperationRequest
 Generation = Literal["2.0", "3.0"]
 
 _CONFIG_FIELDS = {"2.0": CONFIG_2, "3.0": CONFIG_3}
-_WAITING_AFTER_FAILURE = {Status.RETRYING, Status.FAILED, Status.EXPIRED}
 
 
 def render_config(stored: StoredConfig, generation: Generation) -> dict[str, Any]:
@@ -134,7 +133,6 @@ def render_task(task: AsyncCall, events: list[TaskEvent], *, payload: bool) -> d
     """
     lane = task.lane
     names = _NAMES["2.0" if lane.service else "3.0"]
-    failed_once_more = task.status in _WAITING_AFTER_FAILURE and task.retries > 0
     body: dict[str, Any] = (
         {"serviceName": lane.service, "functionName": lane.function}
         if lane.service
@@ -146,7 +144,7 @@ def render_task(task: AsyncCall, events: list[TaskEvent], *, payload: bool) -> d
         "requestId": task.request_id,
         "status": task.status.value,
         "startedTime": task.accepted_at,
-        "alreadyRetriedTimes": task.retries - failed_once_more,
+        "alreadyRetriedTimes": _retried(task, events),
         "destinationStatus": task.destination,
         names["error"]: _error_message(task),
         "instanceId": task.instance_id,
@@ -186,6 +184,13 @@ _NAMES: dict[str, dict[str, str]] = {
         "payload": "taskPayload",
     },
 }
+
+
+def _retried(task: AsyncCall, events: list[TaskEvent]) -> int:
+    """Return how many attempts followed the first: as many as have failed, less one when none began since."""
+    began_or_failed = {Status.RUNNING, Status.RETRYING, Status.FAILED}
+    last = next((event.status for event in reversed(events) if event.status in began_or_failed), None)
+    return task.retries if last is Status.RUNNING else max(0, task.retries - 1)
 
 
 def _error_message(call: AsyncCall) -> str:

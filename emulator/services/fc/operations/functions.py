@@ -14,7 +14,7 @@ from typing import Any
 
 from emulator.http.message import Response
 from emulator.kernel.frozen import replace
-from emulator.kernel.identity import Tenant, default_resource_group
+from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import cut
 from emulator.services.fc import codec, limits
 from emulator.services.fc.capacity.model import Kind, restriction_of
@@ -309,11 +309,11 @@ def list_functions_of_service(fc: FunctionCompute, call: OperationRequest) -> Re
 
 
 @operation("ListFunctions", "GET /functions", api=V2023)
-def list_functions(fc: FunctionCompute, call: OperationRequest) -> Response:
+async def list_functions(fc: FunctionCompute, call: OperationRequest) -> Response:
     """List the functions that have no service.
 
-    The filters ``description``, ``functionName``, ``runtime``, ``gpuType`` and ``resourceGroupId`` thin out the page;
-    with ``fcVersion=v2`` the list is empty.
+    ``description``, ``functionName``, ``runtime``, ``gpuType`` and ``resourceGroupId`` filter them; with
+    ``fcVersion=v2`` the list is empty.
 
     Raises: InvalidArgument. Source: alibabacloud_fc20230330.
     """
@@ -321,9 +321,17 @@ def list_functions(fc: FunctionCompute, call: OperationRequest) -> Response:
         return codec.page_answer("functions", [], None)
     tags = codec.tag_pairs(codec.json_list(codec.query(call, "tags"), "tags"), "tags")
     part = codec.slice_of(call, tags)
-    page = cut(fc.store.functions(call.tenant, "", 0, part), part.limit, lambda function: function.name)
-    rows = [_render_3(fc, call, function) for function in page.items if _passes(call, function)]
-    return codec.page_answer("functions", rows, page.next_marker)
+    found: list[Function] = []
+    marker: str | None = part.start
+    while marker is not None and len(found) < part.limit:  # a filter may leave nothing of many pages
+        rows = fc.store.functions(call.tenant, "", 0, replace(part, start=marker))
+        page = cut(rows, part.limit, lambda function: function.name)
+        found += [function for function in page.items if _passes(call, function)]
+        marker = page.next_marker
+        await asyncio.sleep(0)
+    if len(found) > part.limit:
+        marker = found[part.limit].name
+    return codec.page_answer("functions", [_render_3(fc, call, each) for each in found[: part.limit]], marker)
 
 
 @operation("GetFunctionCode", "GET /services/{service}/functions/{function}/code", api=WITH_SERVICES)
@@ -368,6 +376,6 @@ def _passes(call: OperationRequest, function: Function) -> bool:
         codec.query(call, "functionName") in function.name
         and codec.query(call, "description") in config.description
         and (runtime or config.runtime) == config.runtime
-        and group in {"", config.resource_group_id or default_resource_group(call.tenant.account)}
+        and group in {"", rendering.resource_group_of(call.tenant, function)}
         and (not gpu or (config.gpu_config or {}).get("gpuType") == gpu)
     )

@@ -35,7 +35,7 @@ def create_trigger(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: API reference, CreateTrigger; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
     trigger = fc.sources.triggers.create(call.tenant, *_function(call), codec.json_body(call), call.now)
-    return codec.json_answer(_render(fc, call, trigger), trigger.etag)
+    return codec.tagged_answer(call, _render(fc, call, trigger), trigger.etag)
 
 
 @operation("GetTrigger", "GET /services/{service}/functions/{function}/triggers/{trigger}", api=WITH_SERVICES)
@@ -47,7 +47,7 @@ def get_trigger(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: API reference, GetTrigger; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
     trigger = fc.sources.triggers.get(call.tenant, *_function(call), call.path["trigger"])
-    return codec.json_answer(_render(fc, call, trigger), trigger.etag)
+    return codec.tagged_answer(call, _render(fc, call, trigger), trigger.etag)
 
 
 @operation("UpdateTrigger", "PUT /services/{service}/functions/{function}/triggers/{trigger}", api=WITH_SERVICES)
@@ -63,7 +63,7 @@ def update_trigger(fc: FunctionCompute, call: OperationRequest) -> Response:
     trigger = fc.sources.triggers.update(
         call.tenant, *_function(call), name, codec.json_body(call), codec.if_match(call), call.now
     )
-    return codec.json_answer(_render(fc, call, trigger), trigger.etag)
+    return codec.tagged_answer(call, _render(fc, call, trigger), trigger.etag)
 
 
 @operation("DeleteTrigger", "DELETE /services/{service}/functions/{function}/triggers/{trigger}", api=WITH_SERVICES)
@@ -167,7 +167,7 @@ def create_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Respons
         modified_at=call.now,
     )  # fmt: skip
     fc.sources.domains.put(domain)
-    return codec.json_answer(_render_domain(domain), domain.etag)
+    return codec.tagged_answer(call, _render_domain(domain), domain.etag)
 
 
 @operation("GetCustomDomain", "GET /custom-domains/{domain}", api=EVERY_API)
@@ -177,7 +177,7 @@ def get_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: DomainNameNotFound. Source: API reference, GetCustomDomain; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
     domain = _domain(fc, call)
-    return codec.json_answer(_render_domain(domain), domain.etag)
+    return codec.tagged_answer(call, _render_domain(domain), domain.etag)
 
 
 def _domain(fc: FunctionCompute, call: OperationRequest) -> Domain:
@@ -201,7 +201,7 @@ def update_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Respons
     config = {**old.config, **_domain_config(body, api)}
     domain = old.updated(call.now, config=config, api=api)
     fc.sources.domains.put(domain)
-    return codec.json_answer(_render_domain(domain), domain.etag)
+    return codec.tagged_answer(call, _render_domain(domain), domain.etag)
 
 
 @operation("DeleteCustomDomain", "DELETE /custom-domains/{domain}", api=EVERY_API)
@@ -266,7 +266,7 @@ def _domain_config(body: Mapping[str, Any], api: str) -> dict[str, Any]:
 
     Raises: InvalidArgument.
     """
-    config: dict[str, Any] = codec.BODY.reader(DOMAIN)(dict(body), "body")
+    config: dict[str, Any] = codec.BODY.reader(DOMAIN)(dict(body), "")
     auth = config.get("authConfig") or {}
     if auth.get("authType") == "jwt":
         read_rules(auth.get("authInfo"), "authConfig.authInfo")

@@ -198,7 +198,7 @@ def _put_alias(fc: FunctionCompute, call: OperationRequest, alias: Alias) -> Res
         if version_id != LATEST:
             fc.resolver.version(call.tenant, alias.scope, int(version_id))
     fc.store.put_alias(call.tenant, alias)
-    return codec.json_answer(_render(call, alias), alias.etag)
+    return codec.tagged_answer(call, _render(call, alias), alias.etag)
 
 
 @operation("GetAlias", "GET /services/{service}/aliases/{alias}", api=WITH_SERVICES)
@@ -210,7 +210,7 @@ def get_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: API reference, GetAlias; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
     alias = _alias(fc, call)
-    return codec.json_answer(_render(call, alias), alias.etag)
+    return codec.tagged_answer(call, _render(call, alias), alias.etag)
 
 
 def _alias(fc: FunctionCompute, call: OperationRequest) -> Alias:

@@ -156,6 +156,7 @@ class Channel(asyncio.BufferedProtocol):
         self._buffer = FrameBuffer(payload_limit)
         self._transport: asyncio.Transport | None = None
         self._broken: Exception | None = None
+        self._ended = asyncio.get_running_loop().create_future()
         # One buffer for all reads: a fresh one of the transport's size costs a system call to get and one to free.
         self._chunk = memoryview(bytearray(_CHUNK))
         self.received = 0
@@ -187,7 +188,13 @@ class Channel(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Report the end."""
         self._transport = None
+        self._ended.set_result(None)
         self._on_lost(self._broken or exc)
+
+    async def hear_out(self, limit_s: float) -> None:
+        """Wait for what a process that has ended sent before; it is on the way for *limit_s* at most."""
+        if self._transport is not None:
+            await asyncio.wait({self._ended}, timeout=limit_s)
 
     def send(self, header: dict[str, Any], payload: bytes = b"") -> None:
         """Send one frame; does nothing when the other end is gone, which `on_lost` reports."""
@@ -231,9 +238,11 @@ class InstanceProcess(ABC):
         self.channel = Channel(self._on_frame, self._on_lost, payload_limit)
 
     def attach(self, control: ProcessControl, log: LogSource) -> None:
-        """Take what reaches the process, and where its output is read."""
+        """Take what reaches the process, and where its output is read: the rest of it, if it has ended already."""
         self.control = control
         self._log = log
+        if self.gone.done():
+            log.close()
 
     @property
     def namespaces(self) -> int:

@@ -191,6 +191,7 @@ class ProgramProcess(InstanceProcess):
         finally:
             waiting.cancel()
         if self.gone.done():
+            await self.channel.hear_out(_LINGER_S)
             raise InstanceStartFailed(self._failure(command))
         if not waiting.done():
             raise InstanceStartFailed(f"{self._never_ready(limit_s)}\nLogs:\n{self._written()}")
@@ -338,6 +339,7 @@ class ProgramProcess(InstanceProcess):
     async def _finish(self) -> None:
         if self._calls:
             await asyncio.wait(list(self._calls), timeout=_LINGER_S)
+        await self.channel.hear_out(_LINGER_S)
         for future in list(self._calls):
             if not future.done():
                 future.set_result(Exit(memory_kb=self._memory_kb))

@@ -155,9 +155,16 @@ class Sessions:
             self.leave(session)
 
     def update(self, session: Session, given: Mapping[str, Any]) -> Session:
-        """Change what is *given*, attribute -> value; a time to live that has passed ends the session at once."""
+        """Change what is *given*, attribute -> value; a time to live that has passed ends the session at once.
+
+        A time to live alone also shortens an idle time that is longer, as when the session begins (assumed).
+
+        Raises: InvalidArgument for an idle time above the time to live.
+        """
         given, now = dict(given), self._clock.now()
         own = {name: given.pop(name) for name in ("ttl_s", "idle_s", "reuse_disabled") if name in given}
+        if "ttl_s" in own:
+            own.setdefault("idle_s", min(session.idle_s, own["ttl_s"]))
         session = replace(session, **own, settings={**session.settings, **given}, modified_at=now)
         if session.idle_s > session.ttl_s:
             raise InvalidArgument(
@@ -270,8 +277,9 @@ class Sessions:
             self._put(resting(kept, self._clock.now()))
 
     def withdraw(self, session: Session) -> None:
-        """Forget a session whose first call found no instance."""
-        if not self.instance_id(session) and session.seq not in self._running:
+        """Forget a session whose first call found no instance, or one that did not initialize."""
+        seat = self._seats.get(session.seq or 0)
+        if (seat is None or seat.image is None) and session.seq not in self._running:
             self._forget(session)
 
     def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, Millis]]:

@@ -161,7 +161,7 @@ class Visit:
     async def run(self, invocation: Invocation) -> InvocationResult:
         """Make the call.
 
-        Raises: RuntimeFailure; a session that it was to begin is not there then.
+        Raises: RuntimeFailure. The session that it was to begin is not there then, nor after a failed initialization.
         """
         if not self._session_id:
             return await self._learn(invocation)
@@ -184,6 +184,8 @@ class Visit:
             result.stream.at_end(lambda _: self._left(session, result))
         else:
             self._left(session, result)
+            if known is None and result.error_type == "InitializationError":
+                sessions.withdraw(session)
         return result
 
     def _named(self, invocation: Invocation) -> Invocation:

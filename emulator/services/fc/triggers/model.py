@@ -188,6 +188,8 @@ def kind_of(value: object) -> TriggerKind:
 
     Raises: InvalidArgument.
     """
+    if not value:
+        raise InvalidArgument("triggerType is required")
     return cast(TriggerKind, BODY.reader(_KIND)(value, "triggerType"))
 
 
@@ -320,9 +322,60 @@ _MNS_TOPIC = TriggerType(
     ),
     needs_source=True, needs_role=True, caller="mns.aliyuncs.com",
 )  # fmt: skip
-_OF_A_SOURCE = TriggerType(ANYTHING, needs_source=True, needs_role=True, passed_on=True)
-_RDS = TriggerType(ANYTHING, needs_role=True, passed_on=True)
-_EVENTBRIDGE = TriggerType(ANYTHING, passed_on=True)
+_Names = Mapping[str, "_Names"]
+"""Names of members in the API's spelling; each with those of the object in it, where that has names of the API."""
+
+
+def _names(*plain: str, **deeper: "_Names") -> "_Names":
+    return {**{name: {} for name in plain}, **deeper}
+
+
+def _stored(names: "_Names") -> Kind:
+    """Return the kind of an object of which only the letter case of *names* is changed.
+
+    Source: Funcraft sends ``Enable`` to the API.
+    """
+    return Ruled(ANYTHING, lambda value, _: _spelled(value, names))
+
+
+def _spelled(value: Any, names: "_Names") -> Any:
+    if not names or not isinstance(value, Mapping):
+        return value
+    known = {name.lower(): name for name in names}
+    config: Mapping[str, Any] = value
+    members = [(known.get(key.lower(), key), member) for key, member in config.items()]
+    return {key: _spelled(member, names.get(key, {})) for key, member in members}
+
+
+_LOG = TriggerType(
+    _stored(
+        _names(
+            "functionParameter", "enable",
+            sourceConfig=_names("logstore", "startTime"),
+            jobConfig=_names("maxRetryTime", "triggerInterval"),
+            logConfig=_names("project", "logstore"),
+        )
+    ),
+    needs_source=True, needs_role=True, passed_on=True,
+)  # fmt: skip
+_TABLESTORE = TriggerType(ANYTHING, needs_source=True, needs_role=True, passed_on=True)
+_CDN_EVENTS = TriggerType(
+    _stored(_names("eventName", "eventVersion", "notes", filter=_names("domain"))),
+    needs_source=True, needs_role=True, passed_on=True,
+)  # fmt: skip
+_RDS = TriggerType(
+    _stored(_names("subscriptionObjects", "retry", "concurrency", "eventFormat")), needs_role=True, passed_on=True
+)
+_EVENTBRIDGE = TriggerType(
+    _stored(
+        _names(
+            "triggerEnable", "asyncInvocationType", "eventRuleFilterPattern", "runOptions",
+            eventSinkConfig=_names("deliveryOption"),
+            eventSourceConfig=_names("eventSourceType", "eventSourceParameters"),
+        )
+    ),
+    passed_on=True,
+)  # fmt: skip
 
 
 def trigger_type_of(kind: TriggerKind) -> TriggerType:
@@ -336,8 +389,12 @@ def trigger_type_of(kind: TriggerKind) -> TriggerType:
             return _OSS
         case "mns_topic":
             return _MNS_TOPIC
-        case "log" | "tablestore" | "cdn_events":
-            return _OF_A_SOURCE
+        case "log":
+            return _LOG
+        case "tablestore":
+            return _TABLESTORE
+        case "cdn_events":
+            return _CDN_EVENTS
         case "rds":
             return _RDS
         case "eventbridge":

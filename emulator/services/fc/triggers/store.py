@@ -106,9 +106,9 @@ class TriggerStore(CountingStore):
         return self._all(_TRIGGERS, f"{where} ORDER BY service, function, name LIMIT ?", (*tenant, *last, limit))
 
     def dependent(self, tenant: Tenant, *, off: bool) -> Iterator[Trigger]:
-        """Yield the triggers that need a queue, topic or bucket to work; those switched *off* too if these count."""
-        kinds = "'mns_topic', 'eventbridge', 'oss'"
-        where = f"account = ? AND region = ? AND (kind IN ({kinds}) OR {off:d} AND NOT {_ENABLED})"
+        """Yield the triggers that need a queue, topic or bucket, and those that are switched *off* if these count."""
+        needs = "kind IN ('mns_topic', 'eventbridge', 'oss')"
+        where = f"account = ? AND region = ? AND ({needs} OR {off:d} AND NOT {_ENABLED})"
         rows = self._database.read(f"{_TRIGGERS.select} WHERE {where} ORDER BY service, function, name", tenant)
         return map(_TRIGGERS.item, rows)
 

@@ -67,15 +67,22 @@ class TooMuchData(Exception):
 def decide(facts: Facts, state: ExecutionState) -> Events | Park | None:
     """Return the next events (apply them all), or what a strand parks with, or None when every strand is parked.
 
+    An execution whose flow has been deleted ends when the calls that are being made have returned; what waits for a
+    time or a report can be given up at once, since nobody sees it end.
+
     Never raises for anything a flow or its data can hold.
+
+    Source: DeleteFlow, Serverless Workflow API reference: executions stop after their current step.
     """
     if state.outcome is not None:
         return None
-    if facts.halted and state.last:
+    if facts.halted and state.last and not any(map(_is_calling, state.strands.values())):
         return (final_event(state, events.ExecutionStopped, "", "The flow has been deleted."),)
     strand = state.next_ready()
     if strand is None:
         return _without_strand(facts, state)
+    if facts.halted and not _is_calling(strand):
+        return Park(strand.id)
     try:
         decided = facts.program.decide(facts, state, strand)
     except TooMuchData as excess:
@@ -83,6 +90,13 @@ def decide(facts: Facts, state: ExecutionState) -> Events | Park | None:
     if isinstance(decided, Park) or decided[-1].id < facts.bounds.events:
         return decided
     return bounded(facts, state, decided)
+
+
+def _is_calling(strand: Strand) -> bool:
+    entry = strand.scopes[-1].entry
+    if entry is None or not isinstance(entry.step, Task):
+        return False
+    return entry.phase is Phase.CALLING or (entry.phase is Phase.SUBMITTED and entry.step.reply_is_result)
 
 
 def _without_strand(facts: Facts, state: ExecutionState) -> Events | None:
@@ -135,6 +149,8 @@ def _at_step(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, 
 def _timer(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, fired: TimerFired) -> Events:
     match fired.kind:
         case "wait" | "retry":
+            if facts.halted:
+                return ()
             return facts.program.resume(facts, state, strand, entry, fired)
         case "timeout":
             return _timed_out(state, strand, entry, fired)

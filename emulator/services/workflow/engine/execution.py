@@ -38,6 +38,7 @@ class Execution:
     def __init__(self, facts: Facts, state: ExecutionState, watch: "Watch | None" = None) -> None:
         self.facts = facts
         self.state = state
+        state.flow_name, state.execution_name = facts.flow_name, facts.execution_name
         self.watch = watch
 
     def go_on(self, recorder: Recorder, at_most: int = sys.maxsize) -> bool:

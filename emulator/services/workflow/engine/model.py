@@ -15,7 +15,7 @@ it for every event would cost more than all other work on a step. Only `engine.s
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
@@ -256,6 +256,14 @@ def whole_number(value: Any, low: int, high: int) -> int:
     return value
 
 
+class Beginning(NamedTuple):
+    """Which execution begins, and when."""
+
+    flow: str
+    execution: str
+    at: Millis
+
+
 class Definition(ABC):
     """A definition that has been read, as far as folding a history needs it.
 
@@ -277,7 +285,7 @@ class Definition(ABC):
     warnings: tuple[str, ...]
 
     @abstractmethod
-    def begin(self, value: Any) -> Any:
+    def begin(self, value: Any, beginning: Beginning) -> Any:
         """Return the input of the steps for the execution's input *value*."""
 
     def unfit_for_express(self) -> str | None:

@@ -16,6 +16,7 @@ from emulator.services.workflow.engine.model import ROOT, Entry, Phase, Strand
 class ExecutionState:
     """Everything decisions are made from.
 
+    ``flow_name`` and ``execution_name`` are whose state it is; whoever runs the execution sets them.
     ``last`` and ``at`` are the id and the time of the latest event; ``outcome`` is the type of the final one, None
     before; ``output_text``, ``error`` and ``cause`` then say how it ended. ``ready`` is a heap of the strands that are
     not parked. ``variables`` are those of the execution as a whole, in languages that have such. ``abandoned`` collects
@@ -24,11 +25,13 @@ class ExecutionState:
     """
 
     __slots__ = (
-        "abandoned", "at", "cause", "error", "last", "outcome", "output_text", "ready", "started_at", "strands",
-        "variables",
+        "abandoned", "at", "cause", "error", "execution_name", "flow_name", "last", "outcome", "output_text", "ready",
+        "started_at", "strands", "variables",
     )  # fmt: skip
 
     def __init__(self) -> None:
+        self.flow_name = ""
+        self.execution_name = ""
         self.last = 0
         self.at = Millis(0)
         self.started_at = Millis(0)

@@ -297,6 +297,20 @@ def target_of(call: CallService) -> TaskTarget | None:
     return FlowResource(flow) if isinstance(flow, str) else None
 
 
+def outlives_its_task(call: CallService) -> bool:
+    """Whether what an attempt has started goes on by itself: an execution, a map run, a queued call of a function.
+
+    Source: functions that still run for an execution are cancelled when it ends: seen in published examples.
+    """
+    if call.step.pattern != "waitForCallback":
+        return call.step.pattern == "sync"
+    try:
+        is_queued = call.step.parameters(call.input).get("InvocationType") == "Async"
+    except ParameterError:
+        return False
+    return is_queued and isinstance(target_of(call), FunctionResource)
+
+
 def refused(target: TaskTarget, refusal: Refusal) -> Result:
     """Return the result of a call that the service it is made to refuses."""
     match target:

@@ -32,6 +32,7 @@ from emulator.services.workflow.engine.run import Run
 from emulator.services.workflow.engine.snapshot import dump
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.engine.store import Changes, Ending, Progress, Wakeup, orphaned
+from emulator.services.workflow.engine.tasks import outlives_its_task
 from emulator.services.workflow.model import STATUS_OF, ExecutionId, LiveExecution, Standing, Status
 
 _log = logging.getLogger(__name__)
@@ -53,7 +54,7 @@ class Slice(Changes):
     """What a slice has changed, and the effects that follow its commit.
 
     ``ended`` are the executions of ``endings``, ``over`` their numbers: the store still has them as open, and another
-    of their wake-ups may be due in the same slice. ``orphans`` are abandoned sync tasks, whose child executions and
+    of their wake-ups may be due in the same slice. ``orphans`` are abandoned tasks, whose child executions and
     queued calls stop with them. ``entered`` are the steps that were entered, ``express`` the ends of express executions
     with how long each took in milliseconds; both are metered.
     """
@@ -210,8 +211,10 @@ class Turn:
             part.cancelled.append((run.id, entry.id))
             for kind in STEP_TIMERS:
                 part.wakeups[run.id, entry.id, kind] = None
-            if isinstance(entry.step, Task) and entry.step.pattern == "sync":
-                call = call_of(entry, entry.step)
+            if not isinstance(entry.step, Task):
+                continue
+            call = call_of(entry, entry.step)
+            if outlives_its_task(call):
                 part.calls[run.id, entry.id] = (run.tenant_id, orphaned(call.attempt))
                 part.orphans.append((run, call))
         run.state.abandoned.clear()

@@ -84,6 +84,7 @@ class Effects:
         """Yield what reports the ends that an earlier run of the emulator, or a lost transaction, has not reported."""
         for execution in self._store.pending_callbacks():
             yield partial(self._call_back, execution)
+        yield self._retention.sweep  # of deleted flows: what was kept for its report
         yield self._maps.resume
 
     async def perform(self, run: Run, call: CallService) -> Result:
@@ -163,7 +164,7 @@ class Effects:
             self._retention.sweep()
 
     def task_abandoned(self, run: Run, call: CallService) -> None:
-        """Stop the execution, or the asynchronous call, that an abandoned sync task has started."""
+        """Stop the execution, or the asynchronous call, that an abandoned task has started."""
         key = run.key(call.entry, call.attempt)
         if isinstance(target_of(call), MapResource):
             self._maps.abandon(run.id, key)
@@ -174,7 +175,7 @@ class Effects:
             self._stop_child(run.tenant, child)
 
     def orphan_left(self, orphan: Orphan, key: str, child: tuple[str, str] | None) -> None:
-        """Stop what an abandoned sync task has started, of which nothing is known but where it was started."""
+        """Stop what an abandoned task has started, of which nothing is known but where it was started."""
         self._maps.abandon(orphan.execution, key)
         self._caller.abandon_queued(orphan.tenant, key)
         if child is not None:

@@ -2,9 +2,10 @@
 
 A run is begun by the call of a map state, and its end is reported to the state's token, like that of a child flow. Each
 step follows from what is stored, so it may be taken again: after a restart every open run goes on from where its
-executions stand.
+executions stand. An execution has so many open runs; those it begins beyond that wait until one of them has ended.
 
-Source: Map, CloudFlow documentation, distributed mode; assumed: results of failed executions are left out of ``Items``.
+Source: Map, CloudFlow documentation, distributed mode; assumed: results of failed executions are left out of ``Items``,
+and runs beyond the limit wait.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from collections.abc import Callable
 from functools import partial
 
 from emulator.kernel.clock import Clock
+from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.services.workflow.engine.json_text import canonical
 from emulator.services.workflow.engine.language import CallService, Result
@@ -27,6 +29,7 @@ from emulator.services.workflow.flows.flows import Flows
 from emulator.services.workflow.flows.store import FlowStore
 from emulator.services.workflow.languages.programs import Programs
 from emulator.services.workflow.languages.values import as_input
+from emulator.services.workflow.limits import OPEN_MAP_RUNS
 from emulator.services.workflow.model import EndedExecution, ExecutionId, ExecutionRecord, MapRun, Status
 from emulator.services.workflow.ports import MapResource
 
@@ -38,12 +41,16 @@ AT_ONCE = 32
 
 
 class _Progress:
-    """How far an open run has come, counted once and kept from then on. ``running`` are the executions under way."""
+    """How far an open run has come, counted once and kept from then on.
 
-    __slots__ = ("failed", "run", "running", "started")
+    ``running`` are the executions under way; ``waits`` is set while as many runs as may be open are before it.
+    """
 
-    def __init__(self, run: MapRun, counts: Counter[Status], running: set[ExecutionId]) -> None:
+    __slots__ = ("failed", "run", "running", "started", "waits")
+
+    def __init__(self, run: MapRun, counts: Counter[Status], running: set[ExecutionId], *, waits: bool) -> None:
         self.run = run
+        self.waits = waits
         self.started = counts.total()
         self.running = running
         self.failed = counts[Status.FAILED] + counts[Status.TIMED_OUT] + counts[Status.STOPPED]
@@ -135,6 +142,8 @@ class MapRuns:
         if run.stopped_at is not None:  # of one that succeeded, elements may have been removed since
             counts[Status.STOPPED] += waiting if run.status != "Succeeded" else 0
             waiting = 0
+        elif self._waits(run):
+            run = replace(run, status="Pending")
         return run, {
             "Pending": waiting,
             "Running": counts[Status.STARTING] + counts[Status.RUNNING],
@@ -165,8 +174,19 @@ class MapRuns:
             return None
         counts = self._store.counts(record)
         running = {execution for execution, _, _ in self._store.open_children(record)}
-        progress = self._progress[run] = _Progress(record, counts, running)
+        progress = self._progress[run] = _Progress(record, counts, running, waits=self._waits(record))
         return progress
+
+    def _waits(self, run: MapRun) -> bool:
+        last = self._store.open_run(run.execution, OPEN_MAP_RUNS - 1)
+        return last is not None and run.id > last
+
+    def _admit(self, execution: ExecutionId) -> None:
+        """Go on with the run of an execution that has waited for the end of another."""
+        run = self._store.open_run(execution, OPEN_MAP_RUNS - 1)
+        if run is not None and ((progress := self._progress.get(run)) is None or progress.waits):
+            self._progress.pop(run, None)
+            self._soon(run)
 
     def _soon(self, run: int) -> None:
         asyncio.get_running_loop().call_soon(self._go_on_with, run)
@@ -181,6 +201,8 @@ class MapRuns:
     def _go_on(self, progress: _Progress, last: EndedExecution | None) -> bool:
         """Start further executions, or report the end; return whether that was reported for *last*."""
         run = progress.run
+        if progress.waits:
+            return False
         if progress.failed > run.tolerated:
             error, cause = self._store.first_failure(run)
             self._end(run, "Failed")
@@ -198,16 +220,16 @@ class MapRuns:
         room = min(len(run.items) - progress.started, run.at_once - len(progress.running))
         if room <= 0:
             return
-        flow = self._flows.get(run.tenant, run.flow)
-        flow = self._flow_store.keep_definition(flow, self._flow_store.definition(run.definition))
-        for _ in range(min(room, AT_ONCE)):
-            index = progress.started
-            try:
+        try:
+            flow = self._flows.get(run.tenant, run.flow)
+            flow = self._flow_store.keep_definition(flow, self._flow_store.definition(run.definition))
+            for _ in range(min(room, AT_ONCE)):
+                index = progress.started
                 name, text = f"{run.name}-{index}", canonical(as_input(run.items[index]))
                 progress.has_begun(self._executions.start_element(run.tenant, flow, name, text, run.id, index).id)
-            except WorkflowError as error:  # one more than may run: goes on with the end of another
-                _log.warning("map run %s cannot start an execution: %s", run.name, error)
-                return
+        except WorkflowError as error:  # one more than may run: goes on with the end of another; or the flow is deleted
+            _log.warning("map run %s cannot start an execution: %s", run.name, error)
+            return
         if room > AT_ONCE:
             self._soon(run.id)
 
@@ -222,6 +244,7 @@ class MapRuns:
     def _note_end(self, run: MapRun, status: str) -> None:
         self._progress.pop(run.id, None)
         self._store.end(run, status, self._clock.now())
+        self._admit(run.execution)
 
     def _end(self, run: MapRun, status: str) -> None:
         self._note_end(run, status)

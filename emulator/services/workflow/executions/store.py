@@ -60,6 +60,9 @@ _RUNS = (
     " JOIN workflow_flows f ON f.id = e.flow"
 )
 
+_REPORTED = " AND id NOT IN (SELECT execution FROM workflow_callbacks)"
+"""An execution whose end is still to be reported to a task token stays."""
+
 _RESTARTS_KEPT = 1_000
 _ABOVE_ALL_NAMES = "~"  # names have letters, digits, - and _
 
@@ -250,11 +253,9 @@ class ExecutionStore:
 
     def clear_deleted(self, rows: int) -> bool:
         """Remove about *rows* rows of deleted flows; return whether more can go now."""
+        ended_ones = "SELECT id, last_event FROM workflow_executions WHERE flow = ? AND stopped_at IS NOT NULL"
         for (flow,) in self._database.read("SELECT id FROM workflow_flows WHERE deleted = 1").fetchall():
-            ended = self._database.read(
-                "SELECT id, last_event FROM workflow_executions WHERE flow = ? AND stopped_at IS NOT NULL LIMIT ?",
-                (flow, rows),
-            ).fetchall()
+            ended = self._database.read(f"{ended_ones}{_REPORTED} LIMIT ?", (flow, rows)).fetchall()
             rows = self._clear_some(ended, rows)
             if rows <= 0:
                 return True
@@ -265,13 +266,10 @@ class ExecutionStore:
         return False
 
     def clear_ended(self, before: Millis, rows: int) -> bool:
-        """Remove about *rows* rows of executions that ended before a time; return whether there are more.
-
-        One whose end is still to be reported to a task token stays.
-        """
+        """Remove about *rows* rows of executions that ended before a time; return whether there are more."""
         ended = self._database.read(
-            "SELECT id, last_event FROM workflow_executions WHERE stopped_at < ?"
-            " AND id NOT IN (SELECT execution FROM workflow_callbacks) ORDER BY stopped_at LIMIT ?",
+            "SELECT id, last_event FROM workflow_executions WHERE stopped_at < ?"  # noqa: S608 - of the text above
+            f"{_REPORTED} ORDER BY stopped_at LIMIT ?",
             (before, rows),
         ).fetchall()
         return self._clear_some(ended, rows) <= 0
@@ -366,6 +364,15 @@ class MapRunStore:
         """Return the runs that have not ended."""
         rows = self._database.read(f"{_RUNS} WHERE r.stopped_at IS NULL")
         return [self._run(row) for row in rows.fetchall()]
+
+    def open_run(self, execution: ExecutionId, position: int) -> int | None:
+        """Return the number of the open run of a running execution that began as number *position*, from 0 on."""
+        row = self._database.read(
+            "SELECT r.id FROM workflow_map_runs r JOIN workflow_executions e ON e.id = r.execution"
+            " WHERE r.execution = ? AND r.stopped_at IS NULL AND e.stopped_at IS NULL ORDER BY r.id LIMIT 1 OFFSET ?",
+            (execution, position),
+        ).fetchone()
+        return None if row is None else int(row[0])
 
     def counts(self, run: MapRun) -> Counter[Status]:
         """Return how many executions of a run stand where."""

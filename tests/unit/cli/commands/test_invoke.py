@@ -13,6 +13,8 @@ from emulator.cli.output import WrongUsage
         ("hello.online", "/2023-03-30/functions/hello/invocations?qualifier=online"),
         ("fnf-demo/StartJob", "/2016-08-15/services/fnf-demo/functions/StartJob/invocations"),
         ("fnf-demo.online/StartJob", "/2016-08-15/services/fnf-demo.online/functions/StartJob/invocations"),
+        ("fnf-demo/StartJob.online", "/2016-08-15/services/fnf-demo.online/functions/StartJob/invocations"),
+        ("hello.1", "/2023-03-30/functions/hello/invocations?qualifier=1"),
     ],
 )
 def test_function_with_and_without_service(written, path):
@@ -20,7 +22,7 @@ def test_function_with_and_without_service(written, path):
     assert path_of(written) == path
 
 
-@pytest.mark.parametrize("written", ["", "/f", "s/", "a/b/c", "f.", ".1"])
+@pytest.mark.parametrize("written", ["", "/f", "s/", "a/b/c", "s.1/f.1", "f.", ".1"])
 def test_name_that_is_none_is_wrong_usage(written):
     """What cannot be a function is not sent."""
     with pytest.raises(WrongUsage):

@@ -47,7 +47,10 @@ def test_clock_asks_for_the_change_it_is_given(words, body):
     ("words", "said"),
     [
         (["advance"], "advance needs a duration, such as localyun clock advance 1h30m"),
+        (["advance", "5"], ""),
+        (["advance", "5x"], ""),
         (["to"], "to needs a time, such as localyun clock to 2030-01-01T00:00:00Z"),
+        (["to", "noon"], ""),
         (["freeze", "1s"], "freeze takes no value"),
         (["next", "x"], "next takes a number"),
     ],
@@ -66,6 +69,25 @@ def test_clock_does_not_go_back(capsys):
         parse(["clock", "advance", "-1h"])
 
     assert "unrecognized arguments: -1h; the emulator's time only goes forward" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["settle", "--timeout", "5"], ["skip", "--limit", "x"], ["skip", "--timeout", "soon"],
+        ["skip", "--calls", "f", "--count", "0"], ["skip", "--queue", "q", "--visible", "-1"],
+        ["fault", "add", "--delay", "2"], ["fault", "add", "--drop", "--probability", "1.5"],
+        ["fault", "add", "--drop", "--probability", "often"], ["mock", "add", "f", "--delay", "1"],
+        ["explore", "f", "--limit", "day"], ["explore", "f", "--patience", "1"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_durations_and_numbers_that_are_none_are_wrong_usage(words):
+    """They are refused before any emulator is asked."""
+    with pytest.raises(SystemExit) as refused:
+        parse(words)
+
+    assert refused.value.code == 2
 
 
 @pytest.mark.parametrize(

@@ -275,7 +275,7 @@ def over_http(project):
     keys = {"accessKeyId": "a", "accessKeySecret": "b", "accountId": "1", "region": "cn-hangzhou", "adminToken": TOKEN}
     (folder / ".localyun" / "keys.json").write_text(json.dumps(keys), encoding="utf-8")
     (folder / ".localyun" / "keys.json").chmod(0o600)
-    command = [sys.executable, "-m", "emulator", "mcp", "--http", "0"]
+    command = [sys.executable, "-m", "emulator", "mcp", "--http"]
     process = subprocess.Popen(command, cwd=folder, env=env, stderr=subprocess.PIPE, text=True)
     try:
         yield process.stderr.readline().strip()
@@ -292,7 +292,11 @@ async def test_over_http_the_token_is_needed(project):
     """Without it nothing is answered; with it the same tools are there."""
     with over_http(project) as address, anyio.fail_after(60):
         async with httpx2.AsyncClient(timeout=60) as bare:
-            refusal = await bare.post(address, json={})
+            refusals = [
+                await bare.post(address, json={}, headers=headers)
+                for headers in ({}, {"Authorization": TOKEN}, {"X-Localyun-Token": f"Bearer {TOKEN}"})
+            ]
+            taken = await bare.post(address, json={}, headers={"X-Localyun-Token": TOKEN})
         async with (
             httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60) as http,
             Client(streamable_http_client(address, http_client=http)) as client,
@@ -300,7 +304,8 @@ async def test_over_http_the_token_is_needed(project):
             names = {tool.name for tool in (await client.list_tools()).tools}
             found = await said(client, "docs_search", query="dead letters")
 
-    assert refusal.status_code == 401
+    assert [each.status_code for each in refusals] == [401, 401, 401]
+    assert taken.status_code != 401
     assert names == TOOLS
     assert "localyun docs --page" in found
 

@@ -194,7 +194,28 @@ async def test_waiting_task_is_stopped_at_once(site):
     task = (await site.v1("GET", TASKS + "/job")).body
 
     assert (stopped.status, again.status) == (204, 204)
-    assert (task["status"], len(site.instances.invocations)) == ("Stopped", 1)
+    assert (task["status"], task["alreadyRetriedTimes"]) == ("Stopped", 0)
+    assert len(site.instances.invocations) == 1
+
+
+async def test_task_that_is_stopped_in_its_second_attempt_has_been_retried_once(site):
+    """As while it ran; the attempt that was stopped counts."""
+    await task_mode(site)
+    site.answer_calls(FAILED, "UnhandledInvocationError")
+    await start(site, "job")
+    await site.settle()
+    site.hold_calls()
+    await site.after(1000)
+
+    running = (await site.v1("GET", TASKS + "/job")).body
+    await site.v1("PUT", TASKS + "/job")
+    await site.settle()
+    stopped = (await site.v1("GET", TASKS + "/job")).body
+
+    assert [(task["status"], task["alreadyRetriedTimes"]) for task in (running, stopped)] == [
+        ("Running", 1),
+        ("Stopped", 1),
+    ]
 
 
 async def test_running_task_is_stopped_by_cancelling_its_call(site):

@@ -276,6 +276,25 @@ async def test_target_of_0_stays_readable_in_3_0_and_keeps_nothing_from_being_de
     assert (scaling.status, deleted.status) == (200, 204)
 
 
+async def test_disabled_function_keeps_no_instances_ready(site, pack):
+    """Those of other functions stay; enabling starts them again."""
+    for name, target in (("f", 2), ("other", 1)):
+        body = {"functionName": name, "runtime": "python3.10", "handler": "index.handler", "code": pack()}
+        await site.v3("POST", "/functions", body)
+        await site.v3("PUT", f"/functions/{name}/provision-config", {"defaultTarget": target})
+    await site.settle()
+
+    seen = []
+    for switch in ("disable", "enable", "disable", "enable"):
+        await site.v3("POST", f"/functions/f/invoke/{switch}", {})
+        await site.settle()
+        shown = await site.v3("GET", "/functions/f/provision-config")
+        counts = {image.function: count for image, count in site.instances.provisioned.values() if count}
+        seen.append((counts, shown.body["target"], shown.body["current"], shown.body["currentError"]))
+
+    assert seen == [({"other": 1}, 2, 0, ""), ({"f": 2, "other": 1}, 2, 2, "")] * 2
+
+
 async def test_instance_lists_take_ids_in_every_clients_form(site):
     """Repeated, numbered, or as JSON; limits and statuses too."""
     await site.make_function()

@@ -170,6 +170,44 @@ aliases:
     ]  # fmt: skip
 
 
+def test_variables_of_a_service_file_are_those_of_all_its_functions(tmp_path: Path):
+    """A function's own variable wins, versions have them too, and an edit of the file reaches every function."""
+    tree(
+        tmp_path,
+        s__service_yml="environmentVariables: {STAGE: test, PORT: 80}",
+        s__own__index_py="",
+        s__own__function_yml="environmentVariables: {PORT: 81, DEBUG: yes}",
+        s__plain__index_py="",
+        s__versions__1__plain__index_py="",
+        s__versions__2__old__index_py="",
+    )
+    reader = FolderReader(tmp_path)
+
+    before = reader.read()
+    (tmp_path / "s" / "service.yml").write_text("environmentVariables: {STAGE: live}")
+    after = reader.read()
+
+    assert before.warnings == after.warnings == ()
+    assert {(row.name, row.version): dict(row.config.environment) for row in before.functions} == {
+        ("own", 0): {"STAGE": "test", "PORT": "81", "DEBUG": "true"},
+        ("plain", 0): {"STAGE": "test", "PORT": "80"},
+        ("plain", 1): {"STAGE": "test", "PORT": "80"},
+        ("old", 2): {"STAGE": "test", "PORT": "80"},
+    }
+    assert [row.config.environment["STAGE"] for row in after.functions] == ["live"] * 4
+
+
+@pytest.mark.parametrize("variables", ["[A]", "{FC_A: 1, 1x: 2}", "{A: [1]}"], ids=["a list", "a name", "a value"])
+def test_wrong_variables_of_a_service_file_are_a_problem_of_its_functions(tmp_path: Path, variables: str):
+    """Whoever calls a function is told the place."""
+    tree(tmp_path, s__service_yml=f"role: x\nenvironmentVariables: {variables}", s__f__index_py="")
+
+    snapshot = FolderReader(tmp_path).read()
+
+    assert "service.yml:2: environmentVariables" in snapshot.functions[0].problem
+    assert snapshot.warnings == (snapshot.functions[0].problem,)
+
+
 def test_version_without_a_file_has_the_settings_of_the_head(tmp_path: Path):
     """function.yml need not be repeated in every version; where it is, it counts."""
     tree(

@@ -24,6 +24,7 @@ from emulator.services.fc.runtime.model import (
     ResponseTooLarge,
     RuntimeUnavailable,
 )
+from emulator.services.fc.runtime.process import Channel
 from emulator.services.fc.runtime.program import free_port
 from tests.waiting import eventually, until
 
@@ -419,6 +420,33 @@ async def test_program_that_does_not_start_is_reported(functions, method, script
 
     assert isinstance(error, InstanceStartFailed)
     assert str(error).startswith(message)
+
+
+@pytest.mark.skipif(not system.FORK, reason="a channel is connected after a fork")
+async def test_end_that_is_told_before_the_channel_is_read_keeps_its_reason(functions, monkeypatch):
+    """As on a busy machine, where the zygote may be heard first; nothing of the process stays open."""
+    loop = asyncio.get_running_loop()
+    told = loop.create_future()
+    connect, made = loop.create_connection, Channel.connection_made
+
+    async def late(*arguments, **options):
+        await asyncio.wait({told})
+        return await connect(*arguments, **options)
+
+    def connected(channel, transport):
+        made(channel, transport)
+        if channel is told.result()[0].channel:
+            program.ProgramProcess.exited(*told.result())
+
+    monkeypatch.setattr(loop, "create_connection", late)
+    monkeypatch.setattr(Channel, "connection_made", connected)
+    monkeypatch.setattr(CustomProcess, "exited", lambda *end: told.done() or told.set_result(end))
+
+    opened = set(Path("/dev/fd").iterdir())
+
+    assert "Exec format error" in str(await refusal(functions, image(functions, script="no script\n")))
+
+    assert set(Path("/dev/fd").iterdir()) <= opened
 
 
 @METHODS

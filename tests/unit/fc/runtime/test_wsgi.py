@@ -144,6 +144,29 @@ async def test_the_trace_of_a_failing_handler_begins_in_the_users_code(functions
     assert [frame[2] for frame in json.loads(result.body)["stackTrace"]] == ["in handler"]
 
 
+async def test_traceback_of_a_failing_request_is_logged_before_the_error_object(functions):
+    """With its cause, and without the frames of the agent; an event's exception is logged as the object alone."""
+    code = """
+        def handler(first, second):
+            try:
+                raise KeyError("why")
+            except KeyError as error:
+                raise ValueError("boom") from error
+    """
+
+    result = await serve(functions, code)
+    log = result.log.decode()
+    event = await functions.invoke(functions.image(code), functions.invocation(b""))
+
+    head, _, rest = log.partition("[ERROR] Traceback (most recent call last):\n")
+    printed, _, after = rest.partition("[ERROR] {")
+    assert "KeyError: 'why'\n\nThe above exception was the direct cause" in printed
+    assert "ValueError: boom\n" in printed
+    assert "bootstrap/python" not in printed
+    assert ("[ERROR]" in head, '"errorMessage": "boom"' in after) == (False, True)
+    assert b"Traceback" not in event.log
+
+
 async def test_handler_that_cannot_be_loaded_fails_the_request(functions):
     """The error object is that of an event."""
     result = await serve(functions, "nothing = 1\n")

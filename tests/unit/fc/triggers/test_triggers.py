@@ -87,6 +87,49 @@ async def test_configuration_keeps_the_order_in_which_it_was_sent(site):
     assert list(made.body["triggerConfig"].items()) == [*sent.items(), ("notifyContentFormat", "STREAM")]
 
 
+STORED = [
+    (
+        "log",
+        {
+            "sourceConfig": {"logstore": "l"},
+            "jobConfig": {"maxRetryTime": 1, "triggerInterval": 60},
+            "logConfig": {"project": "p", "logstore": "l"},
+            "functionParameter": {"Enable": "own", "LogStore": {"Retry": 1}},
+            "enable": False,
+        },
+    ),
+    ("cdn_events", {"eventName": "LogFileCreated", "notes": "n", "filter": {"domain": ["a.example"], "Other": ["b"]}}),
+    ("rds", {"subscriptionObjects": ["db.t"], "retry": 1, "concurrency": 2, "eventFormat": "json", "Newer": 1}),
+    (
+        "eventbridge",
+        {
+            "triggerEnable": False,
+            "asyncInvocationType": False,
+            "eventRuleFilterPattern": "{}",
+            "eventSinkConfig": {"deliveryOption": {"Mode": "event-streaming"}},
+            "eventSourceConfig": {"eventSourceType": "Default", "eventSourceParameters": {"RegionId": "r"}},
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "config"), STORED, ids=[kind for kind, _ in STORED])
+async def test_capital_members_of_a_configuration_are_the_members_of_the_api(site, kind, config):
+    """Also in an update; what the API has no name for, and what is the function's own, stays as it is written."""
+    await site.make_function()
+    capital = {name[0].upper() + name[1:]: value for name, value in config.items()}
+    for name in ("sourceConfig", "jobConfig", "logConfig", "eventSourceConfig"):
+        if name in config:
+            capital[name[0].upper() + name[1:]] = {key[0].upper() + key[1:]: config[name][key] for key in config[name]}
+    body = {"triggerName": "t", "triggerType": kind, "sourceArn": "acs:x:::y", "invocationRole": "r"}
+
+    made = await site.v1("POST", V1, {**body, "triggerConfig": capital})
+    changed = await site.v1("PUT", f"{V1}/t", {"triggerConfig": capital})
+
+    assert (made.status, made.body["triggerConfig"]) == (200, config)
+    assert changed.body["triggerConfig"] == config
+
+
 async def test_a_trigger_of_the_newest_api_has_an_object_of_addresses(site, pack):
     """An empty one when its type has no address."""
     await make_solo(site, pack)

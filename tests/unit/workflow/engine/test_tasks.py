@@ -139,11 +139,12 @@ async def test_a_queued_function_that_fails_is_retried_as_a_new_call(workflow):
         assert attempts == [*one, "TaskFailed", *one, "TaskSucceeded"]
 
 
-async def test_stopping_an_execution_stops_the_function_it_waits_for(workflow):
-    """A queued one too, wherever it runs."""
+@pytest.mark.parametrize("pattern", ["sync", "waitForCallback"])
+async def test_stopping_an_execution_stops_the_function_it_waits_for(workflow, pattern):
+    """A queued one too, wherever it runs, and whoever is to say that it has ended."""
     async with workflow() as bench:
         bench.functions.on("f", lambda event: asyncio.get_running_loop().create_future())
-        await bench.flow(task(FUNCTION, ", pattern: sync, serviceParams: {InvocationType: Async}"))
+        await bench.flow(task(FUNCTION, f", pattern: {pattern}, serviceParams: {{InvocationType: Async}}"))
         await bench.begin()
         await bench.call("StopExecution", FlowName="f", ExecutionName="e")
         await bench.settle()

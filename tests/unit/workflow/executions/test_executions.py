@@ -6,9 +6,12 @@ import sqlite3
 
 import pytest
 
+from emulator.kernel.tracing import begin
 from emulator.services.workflow import limits
+from emulator.services.workflow.executions.effects import Effects
 from emulator.services.workflow.model import Status
 from emulator.services.workflow.ports import FunctionReply, Refusal
+from tests.unit.workflow.conftest import WORLD
 
 FN = "acs:fc:::services/s/functions/f"
 ONE_PASS = "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: p}\n"
@@ -453,11 +456,19 @@ steps:
         assert len(bench.functions.calls) == 101
 
 
-@pytest.mark.parametrize("definition", [TASK, WAIT, CALLBACK], ids=["in a call", "in a wait", "waiting for a report"])
+def assert_nothing_is_left(bench) -> None:
+    """There is no flow and no execution any more, for callers and in the tables."""
+    assert bench.service.ended == {Status.STOPPED: 1}
+    assert bench.service.open_executions == 0
+    for table in ("flows", "executions", "turns", "definitions", "wakeups", "calls"):
+        assert bench.database.read(f"SELECT count(*) FROM workflow_{table}").fetchone() == (0,), table
+
+
+@pytest.mark.parametrize("definition", [WAIT, CALLBACK], ids=["in a wait", "waiting for a report"])
 async def test_a_deleted_flows_executions_end_as_stopped_at_once(workflow, definition):
-    """Whatever they wait for: they take no room, no report, no timer and no row from then on."""
+    """Nobody sees how long a wait or a report is waited for: they take no room and no timer from then on."""
     async with workflow() as bench:
-        bench.functions.on("f", lambda event: asyncio.get_running_loop().create_future() if definition is TASK else {})
+        bench.functions.on("f", lambda event: {})
         await bench.flow(definition)
         await bench.begin()
 
@@ -465,10 +476,171 @@ async def test_a_deleted_flows_executions_end_as_stopped_at_once(workflow, defin
         await bench.settle()
 
         assert (await bench.describe())["Code"] == "FlowNotExists"
-        assert bench.service.ended == {Status.STOPPED: 1}
-        assert bench.service.open_executions == 0
-        for table in ("flows", "executions", "turns", "definitions", "wakeups", "calls"):
-            assert bench.database.read(f"SELECT count(*) FROM workflow_{table}").fetchone() == (0,), table
+        assert_nothing_is_left(bench)
+
+
+SIDE_BY_SIDE = f"""
+version: v1
+type: flow
+steps:
+  - type: parallel
+    name: both
+    branches:
+      - steps:
+          - {{type: task, name: a, resourceArn: '{FN}', retry: [{{errors: [E], intervalSeconds: 5}}]}}
+          - {{type: task, name: b, resourceArn: 'acs:fc:::services/s/functions/g'}}
+      - steps:
+          - {{type: wait, name: w, duration: 10}}
+          - {{type: task, name: c, resourceArn: 'acs:fc:::services/s/functions/g'}}
+"""
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"errorType": "E"}'], ids=["a result", "an error to retry"])
+async def test_a_call_under_way_returns_before_its_deleted_flows_execution_ends(workflow, body):
+    """DeleteFlow answers at once; the function is not called off, and neither step nor attempt comes after it."""
+    async with workflow() as bench:
+        call = asyncio.get_running_loop().create_future()
+        bench.functions.on("f", lambda event: call)
+        await bench.flow(SIDE_BY_SIDE)
+        await bench.begin()
+
+        await bench.call("DeleteFlow", Name="f")
+        await bench.advance(20)
+        meanwhile = (bench.service.open_executions, list(bench.functions.cancelled))
+        call.set_result(FunctionReply(body=body, error_type="UnhandledInvocationError" if b"E" in body else None))
+        await bench.advance(20)
+
+        assert meanwhile == (1, [])
+        assert [name for name, _, _ in bench.functions.calls] == ["f"]
+        assert_nothing_is_left(bench)
+
+
+async def test_a_call_of_a_deleted_flow_is_made_again_after_a_restart(workflow, tmp_path):
+    """As any call is whose result is not known; then the execution ends."""
+    async with workflow(tmp_path / "w.db") as bench:
+        bench.functions.on("f", lambda event: asyncio.get_running_loop().create_future())
+        await bench.flow(SIDE_BY_SIDE)
+        await bench.begin()
+        await bench.call("DeleteFlow", Name="f")
+        await bench.settle()
+
+        bench.functions.on("f", lambda event: {})
+        await bench.restart()
+        await bench.advance(20)
+
+        assert [name for name, _, _ in bench.functions.calls] == ["f", "f"]
+        assert_nothing_is_left(bench)
+
+
+WAITS_FOR_CHILD = """
+version: v1
+type: flow
+steps:
+  - type: task
+    name: t
+    resourceArn: 'acs:fnf:::flow/child'
+    pattern: sync
+    catch: [{errors: [FnF.ExecutionStopped, Reset], goto: z}]
+    errorMappings: [{target: error, source: $local.error}, {target: cause, source: $local.cause}]
+  - {type: pass, name: z}
+"""
+
+
+async def test_a_task_hears_that_the_flow_of_its_execution_was_deleted(workflow):
+    """The execution has stopped, which is told before its last row goes."""
+    async with workflow() as bench:
+        await bench.flow(WAIT, "child")
+        await bench.flow(WAITS_FOR_CHILD)
+        await bench.begin()
+
+        await bench.call("DeleteFlow", Name="child")
+        await bench.settle()
+
+        ended = await bench.describe()
+        assert json.loads(ended["Output"]) == {"cause": "The flow has been deleted.", "error": "FnF.ExecutionStopped"}
+        assert bench.database.read("SELECT count(*) FROM workflow_flows").fetchone() == (1,)
+        assert bench.database.read("SELECT count(*) FROM workflow_executions").fetchone() == (1,)
+
+
+async def test_a_task_hears_of_a_deleted_flow_after_a_crash(workflow, tmp_path, monkeypatch):
+    """An end that is stored and was not told is told after the restart, and the rows go then."""
+    async with workflow(tmp_path / "w.db") as bench:
+        await bench.flow(WAIT, "child")
+        await bench.flow(WAITS_FOR_CHILD)
+        await bench.begin()
+        with monkeypatch.context() as patch:
+            patch.setattr(Effects, "execution_ended", lambda self, ended: None)
+            await bench.call("DeleteFlow", Name="child")
+            await bench.settle()
+
+        before = (await bench.describe())["Status"]
+        await bench.restart()
+
+        assert before == "Running"
+        assert json.loads((await bench.describe())["Output"])["error"] == "FnF.ExecutionStopped"
+        assert bench.database.read("SELECT count(*) FROM workflow_executions").fetchone() == (1,)
+
+
+async def test_a_task_hears_that_the_flow_of_its_execution_was_reset(workflow):
+    """A reset stops executions, then removes them."""
+    async with workflow() as bench:
+        await bench.flow(WAIT, "child")
+        await bench.flow(WAITS_FOR_CHILD)
+        await bench.begin()
+
+        deleted = await bench.service.reset_flow(WORLD, "child")
+        await bench.settle()
+
+        assert deleted == 1
+        assert json.loads((await bench.describe())["Output"])["error"] == "Reset"
+        assert (await bench.call("ListExecutions", FlowName="child"))["Executions"] == []
+
+
+async def test_a_new_execution_is_not_taken_for_a_deleted_one_on_a_stopped_clock(workflow):
+    """Same name, same number and same millisecond: the asynchronous call is made, and its own result comes."""
+    queued = f"""
+version: v1
+type: flow
+steps:
+  - {{type: task, name: t, resourceArn: '{FN}', pattern: sync, serviceParams: {{InvocationType: Async}}}}
+"""
+    async with workflow() as bench:
+        bench.functions.on("f", dict)
+        for number in (1, 2):
+            begin(f"request-{number}")
+            await bench.flow(queued)
+            await bench.begin({"n": number})
+            output = (await bench.describe())["Output"]
+            await bench.call("DeleteFlow", Name="f")
+            await bench.settle()
+
+        assert output == '{"n":2}'
+        assert [given for _, given, _ in bench.functions.calls] == [{"n": 1}, {"n": 2}]
+
+
+async def test_the_flows_own_input_mappings_see_the_context(workflow, tmp_path):
+    """The names and the time of the start; the same ones after a restart."""
+    definition = """
+version: v1
+type: flow
+inputMappings:
+  - {target: flow, source: $context.flow.name}
+  - {target: execution, source: $context.execution.id}
+  - {target: at, source: $context.currentTime}
+  - {target: step, source: $context.step.name}
+steps:
+  - {type: wait, name: w, duration: 100}
+  - {type: pass, name: p, outputMappings: [{target: seen, source: $input}]}
+"""
+    async with workflow(tmp_path / "w.db") as bench:
+        await bench.flow(definition)
+        started = await bench.begin()
+
+        await bench.restart()
+        await bench.advance(100)
+
+        seen = json.loads((await bench.describe())["Output"])["seen"]
+        assert seen == {"flow": "f", "execution": "f:e", "at": started["StartedTime"]}
 
 
 async def test_executions_that_an_earlier_version_left_of_a_deleted_flow_end_with_the_start(workflow):

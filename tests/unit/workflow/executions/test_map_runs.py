@@ -299,3 +299,87 @@ async def test_the_elements_of_a_run_whose_end_was_killed_halfway_are_stopped_af
 
         assert (await counts(bench, name))["Aborted"] == 3
         assert bench.database.read("SELECT count(*) FROM workflow_calls").fetchone() == (0,)
+
+
+def machine_of_runs(count):
+    each = {
+        "Type": "Map",
+        "Name": "each",
+        "ItemsPath": "$Input.parts",
+        "End": True,
+        "Processor": {
+            "ProcessorConfig": {"ExecutionMode": "Standard"},
+            "StartAt": "rest",
+            "States": [{"Type": "Wait", "Name": "rest", "Seconds": 5, "End": True}],
+        },
+    }
+    side_by_side = {
+        "Type": "Parallel",
+        "Name": "all",
+        "Branches": [{"StartAt": "each", "States": [each]} for _ in range(count)],
+        "End": True,
+    }
+    return json.dumps(
+        {"Type": "StateMachine", "Name": "f", "SpecVersion": "v1", "StartAt": "all", "States": [side_by_side]}
+    )
+
+
+async def standing(bench):
+    """Return the runs of the execution, each with its status and how many of its elements are under way."""
+    started = [json.loads(event["EventDetail"])["output"] for event in await bench.events()
+               if event["Type"] == "MapRunStarted"]  # fmt: skip
+    runs = [await bench.call("DescribeMapRun", FlowName="f", ExecutionName="e", **run) for run in started]
+    return [(run["Status"], run["ItemCounts"]["Running"]) for run in runs]
+
+
+@pytest.mark.parametrize("crashes", [False, True], ids=["running on", "restarted"])
+async def test_an_execution_has_ten_open_runs_and_further_ones_wait(workflow, tmp_path, crashes):
+    """They are pending until one of the ten has ended."""
+    async with workflow(tmp_path / "s.db") as bench:
+        await bench.flow(machine_of_runs(12))
+        await bench.begin({"parts": [1, 2]})
+        if crashes:
+            await bench.restart()
+        before = await standing(bench)
+
+        await bench.advance(6)
+        between = await standing(bench)
+        await bench.advance(6)
+
+        assert before == [("Running", 2)] * 10 + [("Pending", 0)] * 2
+        assert between == [("Succeeded", 0)] * 10 + [("Running", 2)] * 2
+        assert (await bench.describe())["Status"] == "Succeeded"
+
+
+async def test_runs_that_wait_are_given_up_with_their_execution(workflow):
+    """None of their elements is ever started."""
+    async with workflow() as bench:
+        await bench.flow(machine_of_runs(12))
+        await bench.begin({"parts": [1]})
+        await bench.call("StopExecution", FlowName="f", ExecutionName="e")
+        await bench.settle()
+
+        assert await standing(bench) == [("Aborted", 0)] * 12
+        made = bench.database.read("SELECT count(*) FROM workflow_executions WHERE map_run IS NOT NULL").fetchone()
+        assert made == (10,)
+
+
+async def test_a_deleted_flow_takes_its_map_runs_along(workflow):
+    """A call that is being made returns; no further element is started, and no row stays."""
+    async with workflow() as bench:
+        call = asyncio.get_running_loop().create_future()
+        bench.functions.on("f", lambda given: call if given["n"] == 2 else given)
+        await bench.flow(machine("MaxConcurrency: 2"))
+        await bench.begin({"parts": [{"n": 1}, {"n": 2}, {"n": 3}]})
+
+        await bench.call("DeleteFlow", Name="f")
+        await bench.settle()
+        meanwhile = bench.service.open_executions
+        call.set_result({"n": 2})
+        await bench.settle()
+
+        assert meanwhile == 1
+        assert [given["n"] for _, given, _ in bench.functions.calls] == [1, 2]
+        assert bench.service.open_executions == 0
+        for table in ("flows", "executions", "turns", "callbacks", "map_runs"):
+            assert bench.database.read(f"SELECT count(*) FROM workflow_{table}").fetchone() == (0,), table

@@ -144,6 +144,28 @@ cases:
     ]
 
 
+def test_tasks_of_the_expected_path_need_no_mock_and_return_an_empty_object(suite):
+    """A failed execution has no output, and an empty one is expected of it as of any other."""
+    read = suite(
+        """
+cases:
+  - name: the hotel has a room
+    expect: {path: [Reserve], output: {}, calls: {Reserve: 1}}
+  - name: nobody may go
+    mocks: {Reserve: [{error: {errorType: NoRoom, errorMessage: full}}]}
+    expect: {status: Failed, error: Refused, output: {}, path: [Reserve, Ask, Answer, Refused]}
+  - name: a member of no output
+    mocks: {Reserve: [{error: NoRoom}], Ask: [{return: {ok: false}}]}
+    expect: {status: Failed, output: {a: 1}}
+"""
+    )
+
+    came, _ = outcomes(read)
+
+    told = ["output is not there, expected {'a': 1}; the status is Failed"]
+    assert [each.reasons for each in came] == [[], [], told]
+
+
 def test_a_task_without_a_mock_fails_the_case_and_says_what_to_write(suite):
     """Nothing real is called."""
     (came,), _ = outcomes(suite("cases: [{name: bare}]"))

@@ -6,7 +6,7 @@ from emulator.kernel.clock import Millis
 from emulator.services.workflow.engine.events.kind import Event, Members
 from emulator.services.workflow.engine.history import Recorded
 from emulator.services.workflow.engine.json_text import Json, quoted, written
-from emulator.services.workflow.engine.model import ROOT, Definition, Scope, Strand
+from emulator.services.workflow.engine.model import ROOT, Beginning, Definition, Scope, Strand
 from emulator.services.workflow.engine.notation import Notation
 from emulator.services.workflow.engine.state import ExecutionState
 
@@ -33,7 +33,8 @@ class ExecutionStarted(Event):
     def apply(self, definition: Definition, state: ExecutionState, at: Millis) -> None:
         state.last = self.id
         state.at = state.started_at = at
-        strand = Strand(ROOT, ROOT, 0, Scope(definition.steps, definition.begin(self.input.value)))
+        beginning = Beginning(state.flow_name, state.execution_name, at)
+        strand = Strand(ROOT, ROOT, 0, Scope(definition.steps, definition.begin(self.input.value, beginning)))
         strand.last = self.id
         state.open(strand)
 

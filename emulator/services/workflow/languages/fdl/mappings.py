@@ -16,9 +16,11 @@ from collections.abc import Collection
 from collections.abc import Mapping as AbcMapping
 from typing import Any, Final
 
+from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen, replace
 from emulator.services.workflow.engine.json_text import Json, with_text
 from emulator.services.workflow.engine.language import Facts
+from emulator.services.workflow.engine.model import Beginning
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.languages.fdl.paths import MAPPING_ROOTS, STEP_ROOTS, Path
 from emulator.services.workflow.languages.values import MISSING, ExpressionError
@@ -138,6 +140,19 @@ def _assign(built: dict[str, Any], keys: tuple[str, ...], value: Any) -> None:
     built[last] = value
 
 
+def context_of(beginning: Beginning, now: Millis) -> dict[str, Any]:
+    """Return what ``$context`` has inside and outside steps."""
+    return {
+        "flow": {"name": beginning.flow},
+        "execution": {
+            "id": f"{beginning.flow}:{beginning.execution}",
+            "name": beginning.execution,
+            "startedTime": iso_millis(beginning.at),
+        },
+        "currentTime": iso_millis(now),
+    }
+
+
 class Data(dict[str, Any]):
     """What mappings see: ``input``, ``local``, and ``context``, which is only made when a path asks for it.
 
@@ -164,16 +179,8 @@ class Data(dict[str, Any]):
         return super().get(key, default)
 
     def _context(self) -> dict[str, Any]:
-        facts = self._facts
-        context: dict[str, Any] = {
-            "flow": {"name": facts.flow_name},
-            "execution": {
-                "id": f"{facts.flow_name}:{facts.execution_name}",
-                "name": facts.execution_name,
-                "startedTime": iso_millis(self._state.started_at),
-            },
-            "currentTime": iso_millis(self._state.at),
-        }
+        facts, state = self._facts, self._state
+        context = context_of(Beginning(facts.flow_name, facts.execution_name, state.started_at), state.at)
         if self._entry:
             context["step"] = {"name": self._step, "retryCount": self._retries}
             context["task"] = {"token": facts.token(self._entry, self._retries)}

@@ -15,6 +15,7 @@ from emulator.services.workflow.engine import model
 from emulator.services.workflow.engine.json_text import Json, member_bytes, member_texts
 from emulator.services.workflow.engine.language import EvaluationError
 from emulator.services.workflow.engine.model import (
+    Beginning,
     Branching,
     CatchPolicy,
     Definition,
@@ -31,7 +32,7 @@ from emulator.services.workflow.engine.model import (
 from emulator.services.workflow.engine.notation import DOCUMENTED, Notation, Pattern
 from emulator.services.workflow.engine.outline import OTHERWISE, StepKind, Way
 from emulator.services.workflow.languages.fdl.conditions import Condition
-from emulator.services.workflow.languages.fdl.mappings import Mapping, resolve
+from emulator.services.workflow.languages.fdl.mappings import Mapping, context_of, resolve
 from emulator.services.workflow.languages.fdl.mappings import apply as apply_mappings
 from emulator.services.workflow.languages.fdl.paths import Path
 from emulator.services.workflow.languages.values import MISSING
@@ -399,8 +400,9 @@ class Flow(Definition):
                 return Phrase(text, name=step.name, most=EXPRESS_S)
         return Definition.unfit_for_express(self)
 
-    def begin(self, value: Any) -> Any:
+    def begin(self, value: Any, beginning: Beginning) -> Any:
         """Return the execution's input after the flow's inputMappings."""
         if self.input_mappings is None:
             return value
-        return apply_mappings(self.input_mappings, {"input": value, "local": {}, "context": {}})
+        data = {"input": value, "local": {}, "context": context_of(beginning, beginning.at)}
+        return apply_mappings(self.input_mappings, data)

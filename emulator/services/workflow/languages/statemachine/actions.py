@@ -149,7 +149,7 @@ class Action:
         sent = {
             each.attribute: self._checked(each.name, value)
             for each in self.kind.parameters.stored
-            if value.get(each.name) is not None
+            if each.required or value.get(each.name) is not None
         }
         if self.kind.stands_for is FunctionResource:
             sent.setdefault("InvocationType", "Async" if self.pattern == "sync" else "Sync")

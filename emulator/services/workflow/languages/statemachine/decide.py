@@ -29,6 +29,7 @@ from emulator.services.workflow.engine.language import Events, Facts, Park, Wake
 from emulator.services.workflow.engine.model import ROOT, Entry, RetryPolicy, Scope, Step, Strand, all_steps
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.languages.statemachine.evaluating import (
+    SURELY_FITS,
     Data,
     built,
     chosen_branch,
@@ -88,6 +89,10 @@ class MachineProgram(Machine, StrandProgram):
         """Return the event that enters the next state, or all four of one that only constructs."""
         step = scope.steps.steps[scope.position]
         assert isinstance(step, State)
+        if (
+            len(scope.left.text) > SURELY_FITS
+        ):  # the input of an execution or an iteration may be as large as its source
+            check_size(facts, scope.left.text)
         called = step.action.name if isinstance(step, TaskState) and not isinstance(step, DistributedMapState) else None
         entered = StepEntered(state.last + 1, strand.id, strand.last, step.name, scope.left, target=called)
         if step.ends_at_once:

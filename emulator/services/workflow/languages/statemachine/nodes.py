@@ -11,6 +11,7 @@ from emulator.kernel.phrases import Phrase
 from emulator.services.workflow.engine import model
 from emulator.services.workflow.engine.language import EvaluationError
 from emulator.services.workflow.engine.model import (
+    Beginning,
     Branching,
     CatchPolicy,
     Definition,
@@ -416,20 +417,25 @@ class Machine(Definition):
     timeout_s: int | None = None
     warnings: tuple[str, ...] = ()
 
-    def begin(self, value: Any) -> Any:
+    def begin(self, value: Any, beginning: Beginning) -> Any:
         """Return the execution's input."""
         return value
 
     def unfit_for_express(self) -> str | None:
-        """Return what keeps the machine from being express: tasks that wait for callbacks, and long waits.
+        """Return what keeps the machine from being express."""
+        return unfit_for_express(self.steps)
 
-        Source: Standard and Express, CloudFlow documentation.
-        """
-        for state in model.all_steps(self.steps):
-            if isinstance(state, TaskState) and state.pattern != "requestResponse":
-                text = "the TaskMode {mode} of state {name!r} is not for express flows"
-                return Phrase(text, mode=MODES[state.pattern], name=state.name)
-            if isinstance(state, WaitState) and isinstance(state.seconds, int) and state.seconds > EXPRESS_WAIT_S:
-                text = "state {name!r} waits longer than the {most} seconds of express flows"
-                return Phrase(text, name=state.name, most=EXPRESS_WAIT_S)
-        return None
+
+def unfit_for_express(steps: StepList) -> str | None:
+    """Return what keeps *steps* from running in an express execution: tasks that wait for callbacks, and long waits.
+
+    Source: Standard and Express, CloudFlow documentation.
+    """
+    for state in model.all_steps(steps):
+        if isinstance(state, TaskState) and state.pattern != "requestResponse":
+            text = "the TaskMode {mode} of state {name!r} is not for express flows"
+            return Phrase(text, mode=MODES[state.pattern], name=state.name)
+        if isinstance(state, WaitState) and isinstance(state.seconds, int) and state.seconds > EXPRESS_WAIT_S:
+            text = "state {name!r} waits longer than the {most} seconds of express flows"
+            return Phrase(text, name=state.name, most=EXPRESS_WAIT_S)
+    return None

@@ -190,16 +190,22 @@ class _Compiler:
         return build
 
     def _repeated(self, atom: Callable[[int], int]) -> Callable[[int], int]:
-        while (sign := self._peek()) in {"*", "+", "?", "{"} and sign:
-            bounds = {"*": (0, None), "+": (1, None), "?": (0, 1)}.get(sign) or self._counts()
-            if bounds is None:
-                break
-            if sign != "{":
-                self._position += 1
-            if self._peek() == "?":  # lazy or not finds the same
-                self._position += 1
-            atom = self._times(atom, *bounds)
-        return atom
+        if (bounds := self._repetition()) is None:
+            return atom
+        if self._peek() == "?":  # lazy or not finds the same
+            self._position += 1
+        if self._repetition() is not None:  # elsewhere ``a++`` means something else than a repeated repetition
+            raise PatternError("a repetition is repeated; put it in parentheses")
+        return self._times(atom, *bounds)
+
+    def _repetition(self) -> tuple[int, int | None] | None:
+        """Read how often what stands before is repeated."""
+        sign = self._peek()
+        if sign == "{":
+            return self._counts()
+        bounds = {"*": (0, None), "+": (1, None), "?": (0, 1)}.get(sign)
+        self._position += bounds is not None
+        return bounds
 
     def _counts(self) -> tuple[int, int | None] | None:
         """Read ``{2}``, ``{2,}`` or ``{2,5}``; anything else is the character itself."""

@@ -52,6 +52,7 @@ from emulator.services.workflow.languages.statemachine.nodes import (
     TaskState,
     WaitState,
     machine_state,
+    unfit_for_express,
 )
 from emulator.services.workflow.languages.statemachine.reading import (
     DEFINITIONS,
@@ -220,6 +221,8 @@ def _finish_map(values: Arguments, part: LocatedNode, reading: Reading) -> Argum
     if not mode:
         given = filter(None, map(part.find, (*_FAILURES, *_PERCENTAGE)))
         mistakes.extend(each.failure("only a distributed map tolerates failures") for each in given)
+    if mode == "Express" and (unfit := unfit_for_express(steps)) is not None:
+        mistakes.append(part.get("Processor").failure(unfit))
     with noting(mistakes):
         values = _going_on(values, part, reading)
     settle(mistakes)

@@ -1,7 +1,7 @@
 """What reading every state rests on: known and foreign fields, constructors, Retry and Catch, ways through a scope.
 
-A loop that calls nothing and has no way to an end would run until the limit of events, so it is refused. One with
-tasks, parallels or maps may be ended by an error and is only remarked upon, as are states that cannot be reached.
+States that no other state leads to are remarked upon, and so are loops without a way to an end: an error, a stop or
+the limit of events ends them.
 
 Source: inputs and outputs, CloudFlow documentation; that a key of a constructor may not stand with and without the
 suffix ``.$`` is assumed.
@@ -260,21 +260,16 @@ def _ways_out(state: Step) -> list[str]:
 
 
 def check_ways(steps: StepList, parts: Sequence[LocatedNode], warn: Callable[[LocatedNode, str], None]) -> None:
-    """Refuse a scope that cannot end; *parts* are the places of its states, *warn* takes remarks."""
+    """Remark upon states that nothing leads to, or that lead to no end; *parts* are their places."""
     ways = {step.name: _ways_out(step) for step in steps.steps}
     reached = reachable(ways, steps.steps[steps.start].name)
+    finishing = _finishing(steps, ways)
     for step, part in zip(steps.steps, parts, strict=True):
         if step.name not in reached:
             warn(part, Phrase("no other state leads to {name!r}", name=step.name))
-    finishing = _finishing(steps, ways)
-    for step, part in zip(steps.steps, parts, strict=True):
-        if step.name in finishing or step.name not in reached:
-            continue
-        message = Phrase("no way leads from the state {name!r} to an end: it runs in a loop for ever", name=step.name)
-        loop = reachable(ways, step.name)
-        if not any(isinstance(steps.steps[steps.index[name]], Guarded) for name in loop):
-            raise part.failure(message)
-        warn(part, message)
+        elif step.name not in finishing:
+            message = "no way leads from the state {name!r} to an end: it runs in a loop for ever"
+            warn(part, Phrase(message, name=step.name))
 
 
 def _finishing(steps: StepList, ways: dict[str, list[str]]) -> set[str]:

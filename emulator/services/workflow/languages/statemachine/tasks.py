@@ -91,7 +91,7 @@ def _parameters(part: LocatedNode | None, state: LocatedNode, action: Action, re
     mistakes = [
         part.failure(Phrase("the parameter {name!r} is required", name=name))
         for name in required
-        if name not in templates
+        if _is_missing(templates.get(name))
     ]
     places = dict(part.members())
     for name, value in templates.items():
@@ -109,3 +109,8 @@ def _parameters(part: LocatedNode | None, state: LocatedNode, action: Action, re
                 reading.warn(here, problem)
     settle(mistakes)
     return template
+
+
+def _is_missing(value: Template | None) -> bool:
+    """Whether a parameter is left out, or a constant null, which is the same."""
+    return value is None or (isinstance(value, Fixed) and value.value is None)

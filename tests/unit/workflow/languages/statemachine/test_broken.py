@@ -76,8 +76,6 @@ STATES = [
     (state("Type: Choice, Next: a, Branches: [{Condition: 'true', Next: a}], Default: a"), None, "has no Next"),
     (state("Type: Choice, End: true, Branches: [{Condition: 'true', Next: a}], Default: a"), None, "has no End"),
     (state("Type: Choice, Choices: []"), "States[0].Choices", "here it is Branches"),
-    (state("Type: Choice, Branches: [{Condition: 'true', Next: a}], Default: a"), "States[0]", "loop for ever"),
-    (state("Type: Pass, Next: a"), "States[0]", "loop for ever"),
     (state("Type: Fail, Cause: x"), "States[0].Cause", "here it is Detail"),
     (state("Type: Parallel, End: true"), "States[0]", "'Branches' is required"),
     (state(f"Type: Parallel, End: true, Branches: [{'{},' * 51}]"), "States[0].Branches", "at most 50"),
@@ -93,6 +91,13 @@ STATES = [
      "States[0].ToleratedFailedCount", "only a distributed map"),
     (state("Type: Map, End: true, ItemsPath: $Input.x, Processor: {ProcessorConfig: {ExecutionMode: Fast}}"),
      "States[0].Processor.ProcessorConfig.ExecutionMode", "Inline, Express or Standard"),
+    (state("Type: Map, End: true, ItemsPath: $Input.x, Processor: {ProcessorConfig: {ExecutionMode: Express}, "
+           "StartAt: b, States: [{Type: Wait, Name: b, Seconds: 21, End: true}]}"),
+     "States[0].Processor", "state 'b' waits longer than the 20 seconds of express flows"),
+    (state("Type: Map, End: true, ItemsPath: $Input.x, Processor: {ProcessorConfig: {ExecutionMode: Express}, StartAt: "
+           f"b, States: [{{Type: Task, Name: b, Action: 'FC:InvokeFunction', TaskMode: WaitForCustomCallback, "
+           f"{PARAMETERS}, End: true}}]}}"),
+     "States[0].Processor", "the TaskMode WaitForCustomCallback of state 'b' is not for express flows"),
     (state("Type: Map, End: true, MaxConcurrency: 41, ItemsPath: $Input.x, "
            "Processor: {StartAt: b, States: [{Type: Succeed, Name: b}]}"), "States[0].MaxConcurrency", "from 1 to 40"),
     (state("Type: Map, End: true, MaxConcurrency: 1, MaxConcuccency: 1, ItemsPath: $Input.x, "
@@ -111,6 +116,8 @@ TASKS = [
     (task("TaskMode: WaitForCustomCallback, Parameters: {}", "OSS:GetObject"), None, "the mode is RequestComplete"),
     (task("Description: x"), "States[0]", "Parameters must have resourceArn"),
     (task("Parameters: {}"), "States[0].Parameters", "'resourceArn' is required"),
+    (task("Parameters: {resourceArn: 'acs:mns:::/queues/q/messages', message: null}", "MNS:SendMessage"),
+     "States[0].Parameters", "'message' is required"),
     (task("Parameters: {resourceArn: x}"), "States[0].Parameters.resourceArn", "unknown form"),
     (task("Parameters: {resourceArn: 'acs:mns:::/queues/q/messages'}"), None, "another kind"),
     (task(f"Parameters: {{resourceArn: '{FC}', invocationType: Later}}"), None, "Sync or Async"),
@@ -174,6 +181,8 @@ ACCEPTED = [
     (HEAD + "  - {Type: Succeed, Name: a}\n  - {Type: Succeed, Name: b}", "no other state leads to 'b'"),
     (task("Parameters: {}", "ECS:DescribeInstances"), "ECS:DescribeInstances is not available here and will fail"),
     (task(f"Parameters: {{resourceArn: '{FC}', colour: red}}"), "has no parameter 'colour'"),
+    (state("Type: Choice, Branches: [{Condition: 'true', Next: a}], Default: a"), "States[0]: no way leads from"),
+    (state("Type: Pass, Next: a"), "loop for ever"),
     (HEAD + f"  - {{Type: Task, Name: a, Next: a, Action: 'FC:InvokeFunction', {PARAMETERS}}}", "loop for ever"),
 ]
 

@@ -188,6 +188,20 @@ async def test_a_message_service_that_refuses_fails_the_task(workflow):
         assert (status, detail["error"]) == ("Failed", "MNS.QueueNotExist")
 
 
+async def test_a_message_that_turns_out_to_be_null_is_missing(workflow):
+    """It fails the task, which sends nothing instead of it."""
+    async with workflow() as bench:
+        task = a_task("MNS:SendMessage", {"resourceArn": QUEUE, "message.$": "$Input.nothing"})
+
+        status, detail = await outcome(bench, machine(task), {})
+
+        assert (status, detail) == (
+            "Failed",
+            {"error": "FnF.RuntimeError", "cause": "the parameter message is missing"},
+        )
+        assert bench.messages.sent == []
+
+
 CHILD = machine({**A_PASS, "OutputConstructor": {"double.$": "intAdd($Input.n, $Input.n)"}}, name="child")
 
 

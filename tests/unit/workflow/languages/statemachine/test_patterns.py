@@ -27,6 +27,8 @@ MATCHES = [
     ("^a{2}$", "aa", True),
     ("^a{2,}$", "aaaaa", True),
     ("a{x", "a{x", True),
+    ("^a*{x", "aa{x", True),
+    ("^(a?)+$", "aa", True),
     ("^[a-c]+?$", "abc", True),
     ("[^a-c]", "abc", False),
     ("[]a]", "]", True),
@@ -57,7 +59,8 @@ def test_a_pattern_is_found_where_it_matches(pattern, text, expected):
 
 @pytest.mark.parametrize(
     "pattern",
-    ["(", ")", "a)", "*", "+a", "[a", "[b-a]", r"[a-\d]", "\\", r"\k", "(?=a)", "(?<=a)b", "a{2000}", "a{3,2}",
+    ["(", ")", "a)", "*", "+a", "a**", "a?+", "a*??", "a{2}{3}", "a{2}*", "a+{2}",
+     "[a", "[b-a]", r"[a-\d]", "\\", r"\k", "(?=a)", "(?<=a)b", "a{2000}", "a{3,2}",
      "(" * 60 + ")" * 60, "((a{100}){100}){100}", "a" * 1001],
 )  # fmt: skip
 def test_a_broken_or_huge_pattern_is_refused(pattern):

@@ -153,6 +153,17 @@ def test_data_over_the_limit_ends_the_execution(play):
     assert failure(played)[0] == "FnF.DataLimitExceeded"
 
 
+@pytest.mark.parametrize("fields", [{}, {"InputConstructor": {"n": 1}}], ids=["passed on", "replaced"])
+def test_the_input_of_an_execution_counts_as_the_data_of_its_first_state(play, fields):
+    """One that is too long ends the execution before a state is entered, even when a constructor would shorten it."""
+    longest = play(machine(a_pass()), json.dumps({"x": "x" * (65_536 - 8)}, separators=(",", ":"))).run()
+    played = play(machine(a_pass(**fields)), json.dumps({"x": "x" * (65_536 - 7)}, separators=(",", ":"))).run()
+
+    assert len(output(longest)["x"]) == 65_536 - 8
+    assert failure(played) == ("FnF.DataLimitExceeded", "The data of a step holds more than 65536 bytes.")
+    assert played.types == ["ExecutionStarted", "ExecutionFailed"]
+
+
 def test_a_constructor_may_not_make_too_much_data(play):
     """What a constructor makes counts, too."""
     state = a_pass(OutputConstructor={"a.$": "$Input.x", "b.$": "$Input.x"})

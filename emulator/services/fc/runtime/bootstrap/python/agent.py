@@ -21,7 +21,7 @@ from typing import Any
 from . import logs, process, wsgi  # noqa: TID252 - the package has another name inside an instance
 from .context import FCContext, missing_from_context  # noqa: TID252
 from .frames import FrameBuffer, encode  # noqa: TID252
-from .handlers import Handler, Handlers, LoadFailure, describe, missing_package, to_body, to_json  # noqa: TID252
+from .handlers import Handler, Handlers, LoadFailure, describe, missing_package, to_body, to_json, traceback_of  # noqa: TID252
 
 _CHUNK = 16 * 1024
 _TERMINATED = 143
@@ -209,6 +209,7 @@ class Agent:
         try:
             http, body = wsgi.serve(handler, environ, send if call["stream"] else None)
         except Exception as error:
+            logging.getLogger().error(traceback_of(error, skip=2))  # noqa: TRY400 - frames of the agent are left out
             return (*self._failed(error, skip=2), None)
         return True, body, http
 

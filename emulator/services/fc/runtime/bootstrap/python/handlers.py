@@ -243,6 +243,13 @@ def describe(error: BaseException, trace: TracebackType | None, *, skip: int = 0
     return _error(_text_of(error), type(error).__name__, frames)
 
 
+def traceback_of(error: BaseException, *, skip: int) -> str:
+    """Return what Python prints of an exception, without the *skip* outermost frames."""
+    printed = traceback.TracebackException.from_exception(error)
+    printed.stack = traceback.StackSummary.from_list(printed.stack[skip:])
+    return "".join(printed.format()).rstrip()
+
+
 def describe_load_failure(kind: str, message: str, cause: BaseException) -> dict[str, Any]:
     """Return the error object for a handler that cannot be loaded, with the lines that name *cause* as its trace.
 

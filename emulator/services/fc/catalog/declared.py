@@ -1,4 +1,7 @@
-"""What ``function.yml`` and ``service.yml`` files say: settings, triggers and aliases, or all that is wrong."""
+"""What a ``service.yml`` or ``function.yml`` declares: a configuration, triggers, aliases, environment variables.
+
+Raises, but for `every_problem`: InvalidArgument, naming the member and what it takes.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -10,7 +13,7 @@ from emulator.services.fc.catalog.files import YamlFile, entries
 from emulator.services.fc.codec import BODY
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.kinds import NEWEST_PYTHON, check_alias_name, check_weights, version_or_latest
-from emulator.services.fc.model import FunctionConfig, Struct, is_custom
+from emulator.services.fc.model import FunctionConfig, ServiceConfig, Struct, is_custom
 from emulator.wire.schema.kinds import Shape
 
 
@@ -27,27 +30,22 @@ class FileAlias:
 
 
 def config_of(rows: Shape, default: FunctionConfig, content: Mapping[str, Any]) -> FunctionConfig:
-    """Return the settings that the *content* of a ``function.yml`` gives; *default* has runtime and handler.
-
-    Raises: InvalidArgument for the first that is wrong; `every_problem` has the others.
-    """
+    """Return what a function.yml says, with the runtime and handler of *default* where it says none."""
     values = BODY.read(rows, as_of_api(content))
     values.setdefault("runtime", default.runtime)
     values.setdefault("handler", "" if is_custom(values["runtime"]) else default.handler)
     return fields.check_together(FunctionConfig(**values), values)
 
 
-def as_of_api(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a file's fields as a request has them: YAML reads 8080 and yes as what they are; variables are texts."""
-    request = dict(content)
-    variables = content.get("environmentVariables")
-    if isinstance(variables, dict):
-        request["environmentVariables"] = {str(key): _as_text(value) for key, value in variables.items()}
-    return request
+def service_of(content: Mapping[str, Any]) -> tuple[ServiceConfig, Mapping[str, str]]:
+    """Return what a service.yml says of the service, and the environment variables of all its functions."""
+    values = BODY.read(fields.SERVICE_FILE, as_of_api(content))
+    variables = values.pop("environment", None) or {}
+    return ServiceConfig(**values), variables
 
 
 def every_problem(rows: Shape, settings: YamlFile) -> Iterator[str]:
-    """Yield all that is wrong with a file, each with its place, as far as each field shows it by itself."""
+    """Yield all that is wrong with a file, each with its place, as far as each member shows it by itself."""
     checks: list[Callable[[], object]] = [
         *(partial(BODY.read, rows, {name: value}) for name, value in as_of_api(settings.content).items()),
         partial(triggers_of, settings.content.get("triggers")),
@@ -58,6 +56,14 @@ def every_problem(rows: Shape, settings: YamlFile) -> Iterator[str]:
             check()
         except InvalidArgument as error:
             yield settings.placed(error)
+
+
+def as_of_api(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a file's *content* as a request has it: variables are texts, though YAML reads 8080 and yes otherwise."""
+    variables = content.get("environmentVariables")
+    if not isinstance(variables, dict):
+        return dict(content)
+    return {**content, "environmentVariables": {str(key): _as_text(value) for key, value in variables.items()}}
 
 
 def _as_text(value: Any) -> Any:
@@ -78,10 +84,7 @@ def default_config(service: str, path: str) -> FunctionConfig:
 
 
 def triggers_of(value: Any) -> tuple[Struct, ...]:
-    """Return the triggers that a file has; they are checked when they are made.
-
-    Raises: InvalidArgument.
-    """
+    """Return the triggers of a function.yml as they are written."""
     if value is None:
         return ()
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
@@ -90,10 +93,7 @@ def triggers_of(value: Any) -> tuple[Struct, ...]:
 
 
 def aliases_of(settings: YamlFile) -> tuple[FileAlias, ...]:
-    """Return the aliases that a file names.
-
-    Raises: InvalidArgument.
-    """
+    """Return the aliases of a file, by name; each has a version alone, or an object as in the API."""
     value = settings.content.get("aliases")
     if value is None:
         return ()
