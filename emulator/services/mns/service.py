@@ -2,8 +2,9 @@
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import Tenant
@@ -20,6 +21,7 @@ from emulator.services.mns.queues.dead_letters import DeadLetters
 from emulator.services.mns.queues.live_queues import QueueRegistry
 from emulator.services.mns.queues.message import Draft, Message, MessageReceipt, Properties
 from emulator.services.mns.queues.messages import Messages
+from emulator.services.mns.queues.model import Change
 from emulator.services.mns.queues.store import QueueStore
 from emulator.services.mns.queues.visibility import handle_of
 from emulator.services.mns.queues.waiters import LongPolls
@@ -179,6 +181,24 @@ class MessageService:
         for subscription_id in gone:
             self.courier.forget(subscription_id)
         self._purge.remove_all(left)
+
+    def change_queue(self, tenant: Tenant, name: str, change: Change) -> Coroutine[Any, Any, None] | None:
+        """Change the attributes of a queue as `Queues.change` does; return what to wait for, None when it is done.
+
+        A portion of expired messages leaves at once; for more of them other calls are served in between.
+
+        Raises: as `Queues.change`, and CommitFailed; also where it is waited for.
+        """
+        if not self._contents.retention.sweep(self.find(tenant, name), self._clock.now()):
+            return self._change_later(tenant, name, change)
+        self.queues.change(tenant, name, change)
+        return None
+
+    async def _change_later(self, tenant: Tenant, name: str, change: Change) -> None:
+        await self._database.committed()
+        while not self._contents.retention.sweep(self.find(tenant, name), self._clock.now()):
+            await self._database.committed()
+        self.queues.change(tenant, name, change)
 
     async def purge(self, tenant: Tenant, queue: str) -> int:
         """Delete the messages a queue holds now, hidden and delayed ones too; return how many there were.

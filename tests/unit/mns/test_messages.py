@@ -712,7 +712,7 @@ def test_a_longer_retention_revives_nothing(mns):
     mns.clock.move_to(mns.clock.now() + 60_000)  # no timer has run yet
     mns.send("new")
 
-    mns.call("PUT", "/queues/q?metaoverride=true", "<Queue><MessageRetentionPeriod>90</MessageRetentionPeriod></Queue>")
+    mns.service.queues.change(mns.tenant, "q", {"retention_s": 90})
 
     assert mns.counters() == (1, 0, 0)
     assert mns.drain() == ["new"]

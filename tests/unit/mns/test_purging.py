@@ -62,3 +62,31 @@ async def test_queue_that_does_not_exist_is_refused(mns):
     """The error is the service's."""
     with pytest.raises(QueueNotExist):
         (await mns.service.purge(mns.tenant, "nope"))
+
+
+async def test_longer_retention_of_a_queue_with_much_that_has_expired(mns):
+    """Other calls are served before the request is answered; what has expired is not revived."""
+    mns.create(retention_s=60)
+    send(mns, 450)
+    mns.clock.move_to(mns.clock.now() + 60_000)  # no timer has run yet
+
+    body = "<Queue><MessageRetentionPeriod>90</MessageRetentionPeriod></Queue>"
+    changing = asyncio.ensure_future(mns.ask("PUT", "/queues/q?metaoverride=true", body))
+    await asyncio.sleep(0)
+    assert not changing.done()
+    send(mns, 2)
+    assert (await changing).status == 204
+    assert counters(mns) == (2, 0, 0)
+
+
+async def test_queue_that_is_deleted_while_its_retention_is_made_longer(mns):
+    """The request is refused, as if it had come later."""
+    mns.create(retention_s=60)
+    send(mns, 450)
+    mns.clock.move_to(mns.clock.now() + 60_000)
+
+    changing = asyncio.ensure_future(mns.service.change_queue(mns.tenant, "q", {"retention_s": 90}))
+    await asyncio.sleep(0)
+    mns.service.queues.delete(mns.tenant, "q")
+    with pytest.raises(QueueNotExist):
+        await changing

@@ -6,7 +6,7 @@ Source: API reference of version 2022-01-19, one page per operation; alibabaclou
 tags are in no published SDK; their source is terraform-provider-alicloud, SetResourceTags of its service for MNS.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -62,14 +62,20 @@ def create_queue(service: MessageService, call: OperationRequest) -> Reply:
 
 
 @operation("SetQueueAttributes")
-def set_queue_attributes(service: MessageService, call: OperationRequest) -> Reply:
+def set_queue_attributes(service: MessageService, call: OperationRequest) -> Reply | Awaitable[Reply]:
     """Change the attributes of a queue that the parameters name.
 
     Raises: MissingParameter, InvalidParameter, QueueNotExist, InvalidArgument. Source: SetQueueAttributes (2022-01-19).
     """
     name = required(call.parameters, "QueueName")
     before = service.find(call.tenant, name).queue.settings
-    service.queues.change(call.tenant, name, PARAMETERS.read(QUEUE, call.parameters.get, before=before, changing=True))
+    change = PARAMETERS.read(QUEUE, call.parameters.get, before=before, changing=True)
+    later = service.change_queue(call.tenant, name, change)
+    return done() if later is None else _done_after(later)
+
+
+async def _done_after(later: Awaitable[None]) -> Reply:
+    await later
     return done()
 
 

@@ -3,7 +3,7 @@
 Every operation reads its request, calls the service once and writes the answer. A long poll is answered with a future.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -92,14 +92,19 @@ def create_queue(service: MessageService, call: OperationRequest) -> Response:
 
 
 @operation("SetQueueAttributes", "PUT /queues/{queue}?metaoverride=true")
-def set_queue_attributes(service: MessageService, call: OperationRequest) -> Response:
+def set_queue_attributes(service: MessageService, call: OperationRequest) -> Answer:
     """Change the attributes of a queue that the body names: 204.
 
     Raises: QueueNotExist, InvalidArgument, MalformedXML, SchemaViolation. Source: SetQueueAttributes.
     """
     tenant, name = call.tenant, call.path["queue"]
     service.find(tenant, name)  # a missing queue is refused before a bad body
-    service.queues.change(tenant, name, read_change(QUEUE, call.http.body))
+    later = service.change_queue(tenant, name, read_change(QUEUE, call.http.body))
+    return respond(call, 204) if later is None else _changed(later, call)
+
+
+async def _changed(later: Awaitable[None], call: OperationRequest) -> Response:
+    await later
     return respond(call, 204)
 
 
