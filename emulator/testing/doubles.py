@@ -42,7 +42,7 @@ class InvokeResult:
         """Whether *other* is the same call, or what the function returned."""
         if isinstance(other, InvokeResult):
             return self.request_id == other.request_id
-        return bool(self.value == other)
+        return bool((self.payload if isinstance(other, bytes) else self.value) == other)
 
     def __hash__(self) -> int:
         return hash(self.request_id)

@@ -468,6 +468,7 @@ PASSING |= {
             first = localyun.invoke("f")
             assert first == {"paid": True} == first.value and first != {"paid": False} and first == first
             assert first != localyun.invoke("f") and len({first, first}) == 1
+            assert first == first.payload and first != b"{}"
             localyun.mock("shop/f.online", returns=2)
             assert localyun.invoke("shop/f.online") == localyun.invoke("shop/f", qualifier="online").value == 2
 
