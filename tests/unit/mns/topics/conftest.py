@@ -6,7 +6,7 @@ import contextlib
 
 import pytest
 
-from emulator.http.message import Headers, Request, Response
+from emulator.http.message import Headers, Request
 from emulator.kernel.clock import VirtualClock
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import AccountId, Principal, Region, Tenant
@@ -228,11 +228,9 @@ class Site:
 
         context.request_id = front.new_request_id(context)
         try:
-            answer = front.handle(context)
+            return front.handle(context)
         except ServiceError as error:
-            answer = front.render_error(error, context)
-        assert isinstance(answer, Response)
-        return answer
+            return front.render_error(error, context)
 
 
 @pytest.fixture

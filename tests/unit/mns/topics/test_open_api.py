@@ -115,6 +115,19 @@ async def test_policies_may_be_written_in_any_case_and_type(new_site):
         assert data["TenantRateLimitPolicy"] == {"Enabled": False}
 
 
+async def test_a_longer_retention_of_a_queue_with_much_that_has_expired(new_site):
+    """It is answered once that has left, portion by portion."""
+    async with new_site() as site:
+        site.queue(retention_s=60)
+        for _ in range(450):
+            site.service.send(site.tenant, "q", "old")
+        site.clock.move_to(site.clock.now() + 60_000)  # no timer has run yet
+
+        body(await site.act("SetQueueAttributes", QueueName="q", MessageRetentionPeriod="90"))
+        data = body(site.act("GetQueueAttributes", QueueName="q"))["Data"]
+        assert (data["MessageRetentionPeriod"], data["ActiveMessages"]) == (90, 0)
+
+
 async def test_a_policy_that_is_off_shows_no_number_that_nobody_set(new_site):
     """Nor is 0 one; what is set stays, and a policy that is on has the default."""
     async with new_site() as site:
