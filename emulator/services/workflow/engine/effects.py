@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Protocol
 
@@ -12,7 +12,7 @@ from emulator.kernel.tracing import shared_context
 from emulator.kernel.turnstile import Turnstile
 from emulator.services.workflow.engine.calls import Calls
 from emulator.services.workflow.engine.language import CallService, Result
-from emulator.services.workflow.engine.run import Run, keys_of
+from emulator.services.workflow.engine.run import Run, key_of
 from emulator.services.workflow.engine.store import EngineStore, Orphan
 from emulator.services.workflow.engine.tokens import Mint
 from emulator.services.workflow.engine.turns import Ended, Slice
@@ -42,8 +42,8 @@ class Outside(Protocol):
         """Stop what a task has started that goes on by itself, and has given up."""
         ...
 
-    def orphan_left(self, orphan: Orphan, keys: Sequence[str], child: tuple[str, str] | None) -> None:
-        """Stop what an earlier run has not: the call of one of *keys*, the *child* (flow, execution)."""
+    def orphan_left(self, orphan: Orphan, key: str, child: tuple[str, str] | None) -> None:
+        """Stop what an earlier run of the emulator has not: the call of that *key*, the *child* (flow, execution)."""
         ...
 
     def left(self) -> Iterable[Callable[[], None]]:
@@ -135,8 +135,8 @@ class Effects:
         self._store.orphan_stopped(run.id, call.entry)
 
     def _stop_left(self, orphan: Orphan, child: tuple[str, str] | None) -> None:
-        keys = keys_of(orphan.tenant, orphan.execution, orphan.started_at, orphan.trace, orphan.entry, orphan.attempt)
-        self._outside.orphan_left(orphan, keys, child)
+        key = key_of(orphan.tenant, orphan.execution, orphan.started_at, orphan.trace, orphan.entry, orphan.attempt)
+        self._outside.orphan_left(orphan, key, child)
         self._store.orphan_stopped(orphan.execution, orphan.entry)
 
     def _note_end(self, ended: Ended) -> None:

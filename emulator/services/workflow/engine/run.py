@@ -63,23 +63,16 @@ class Run(Execution):
 
     def key(self, entry: int, attempt: int) -> str:
         """Return the idempotency key of an attempt's effect; the same after a restart."""
-        return self.keys(entry, attempt)[0]
-
-    def keys(self, entry: int, attempt: int) -> tuple[str, str]:
-        """Return the keys by which what an attempt has started is found: see `keys_of`."""
-        return keys_of(self.tenant, self.id, self.started_at, self.trace, entry, attempt)
+        return key_of(self.tenant, self.id, self.started_at, self.trace, entry, attempt)
 
 
-def keys_of(
-    tenant: Tenant, execution: ExecutionId, started_at: Millis, trace: str, entry: int, attempt: int
-) -> tuple[str, str]:
-    """Return the idempotency key of an attempt's effect, and the one that it had up to version 1.0.0, without a trace.
+def key_of(tenant: Tenant, execution: ExecutionId, started_at: Millis, trace: str, entry: int, attempt: int) -> str:
+    """Return the idempotency key of an attempt's effect.
 
     The id of an execution comes back when its flow is deleted, and on a stopped clock so does the time it started; the
     request that started it, its *trace*, does not.
     """
-    begin, end = f"{tenant.account}-{execution}-{started_at}", f"{entry}-{attempt}"
-    return f"{begin}-{trace}-{end}", f"{begin}-{end}"
+    return f"{tenant.account}-{execution}-{started_at}-{trace}-{entry}-{attempt}"
 
 
 def _watch(text: str) -> "Watch | None":

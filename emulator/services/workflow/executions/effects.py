@@ -1,7 +1,7 @@
 """What the engine reaches beyond its store: calls of tasks, child executions, and what follows from an end."""
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -165,30 +165,27 @@ class Effects:
 
     def task_abandoned(self, run: Run, call: CallService) -> None:
         """Stop the execution, or the asynchronous call, that an abandoned task has started."""
-        for key in run.keys(call.entry, call.attempt):
-            if isinstance(target_of(call), MapResource):
-                self._maps.abandon(run.id, key)
-                continue
-            self._caller.abandon(run.tenant, call, key)
-            if (child := child_of(call, key)) is not None and self._stop_child(run.tenant, child):
-                break
+        key = run.key(call.entry, call.attempt)
+        if isinstance(target_of(call), MapResource):
+            self._maps.abandon(run.id, key)
+            return
+        self._caller.abandon(run.tenant, call, key)
+        child = child_of(call, key)
+        if child is not None:
+            self._stop_child(run.tenant, child)
 
-    def orphan_left(self, orphan: Orphan, keys: Sequence[str], child: tuple[str, str] | None) -> None:
+    def orphan_left(self, orphan: Orphan, key: str, child: tuple[str, str] | None) -> None:
         """Stop what an abandoned task has started, of which nothing is known but where it was started."""
-        for key in keys:
-            self._maps.abandon(orphan.execution, key)
-            self._caller.abandon_queued(orphan.tenant, key)
+        self._maps.abandon(orphan.execution, key)
+        self._caller.abandon_queued(orphan.tenant, key)
         if child is not None:
             self._stop_child(orphan.tenant, child)
 
-    def _stop_child(self, tenant: Tenant, child: tuple[str, str]) -> bool:
-        """Stop an execution if there is one; return whether it has been stopped now."""
+    def _stop_child(self, tenant: Tenant, child: tuple[str, str]) -> None:
         try:
             self._executions.stop(tenant, *child, "", "The execution that started it has ended.")
         except WorkflowError as error:
             _log.debug("child execution %s is not stopped: %s", child, error)
-            return False
-        return True
 
     def start_child(
         self, tenant: Tenant, flow: str, execution: str, text: str, callback_token: str, *, own_name: bool

@@ -7,7 +7,6 @@ import pytest
 
 from emulator.services.workflow.engine import effects
 from emulator.services.workflow.engine.effects import EFFECTS_AT_ONCE
-from emulator.services.workflow.engine.run import Run
 from emulator.services.workflow.executions.effects import Effects
 from emulator.services.workflow.executions.executions import Executions
 
@@ -155,19 +154,4 @@ async def test_a_stop_whose_transaction_was_lost_is_done_again(workflow, tmp_pat
             await bench.advance(1)
 
         assert count > 90
-        assert left(bench) == (0, 0)
-
-
-async def test_what_an_earlier_version_has_started_is_stopped(workflow, monkeypatch):
-    """Up to 1.0.0 the keys of attempts, which name child executions, had no trace."""
-    async with workflow() as bench:
-        with monkeypatch.context() as earlier:
-            earlier.setattr(Run, "key", lambda self, entry, attempt: self.keys(entry, attempt)[1])
-            await bench.call("CreateFlow", Name="family", Definition=family(), Description="", Type="FDL")
-            await bench.call("StartExecution", FlowName="family", ExecutionName="root", Input='{"depth": 1}')
-            await bench.settle()
-        assert left(bench)[0] == 1 + CHILDREN
-
-        await bench.call("StopExecution", FlowName="family", ExecutionName="root")
-        await bench.settle()
         assert left(bench) == (0, 0)

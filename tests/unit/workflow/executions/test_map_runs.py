@@ -6,7 +6,6 @@ import json
 import pytest
 
 from emulator.services.workflow.engine.language import DefinitionError
-from emulator.services.workflow.engine.run import Run
 from emulator.services.workflow.languages.programs import read_program
 from emulator.services.workflow.ports import FunctionReply
 
@@ -134,21 +133,6 @@ async def test_a_stopped_execution_stops_its_run(workflow):
         }  # fmt: skip
         described = await bench.call("DescribeMapRun", FlowName="f", ExecutionName="e", MapRunName=name)
         assert described["Status"] == "Aborted"
-
-
-async def test_a_stopped_execution_stops_its_run_of_an_earlier_version(workflow, monkeypatch):
-    """Up to 1.0.0 the key of an attempt, which names the run, had no trace."""
-    async with workflow() as bench:
-        bench.functions.on("f", lambda given: given)
-        await bench.flow(machine())
-        with monkeypatch.context() as earlier:
-            earlier.setattr(Run, "key", lambda self, entry, attempt: self.keys(entry, attempt)[1])
-            await bench.begin({"parts": [{"n": 1}, {"n": 2}]})
-            name = await run_of(bench)
-        await bench.call("StopExecution", FlowName="f", ExecutionName="e")
-        await bench.settle()
-
-        assert (await counts(bench, name))["Aborted"] == 2
 
 
 async def test_elements_are_constructed_and_none_give_none(workflow):
