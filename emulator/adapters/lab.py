@@ -150,6 +150,16 @@ class SkipConditions:
         before = self._functions.invoker.made(name)
         return lambda: self._functions.invoker.made(name) - before >= number
 
+    def held(self, kind: str, tenant: Tenant, name: str) -> list[Waiting]:
+        """Return the breakpoints at which an execution stands; for a flow alone its latest execution is meant."""
+        if kind != "execution":
+            return []
+        flow, _, execution = name.partition("/")
+        execution = execution or self._latest(tenant, flow)
+        stops = self._workflow.debugger.show(tenant, flow, execution)["stops"]
+        detail = "a debugger, which has stopped it at step {step}"
+        return [Waiting(resource=f"{flow}/{execution}", detail=detail.format(step=stop["step"])) for stop in stops]
+
     def _latest(self, tenant: Tenant, flow: str) -> str:
         newest = self._workflow.executions.page(tenant, flow, ExecutionFilter(), 1, "").items
         if not newest:

@@ -22,6 +22,20 @@ _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _WRAP = re.compile(r"(^```.*?^```)|(?<=(\S))\n(?=([^\s|#>]))(?!```|[-*] |\d+\. )", re.DOTALL | re.MULTILINE)
 """The end of a line inside a paragraph, or a fenced block."""
 
+_STOP_WORDS: Final = frozenset(
+    re.findall(
+        r"\w+",
+        "a an and are be can do does for from how i if in is it its me my of on or the this to what when where which "
+        "who why with you your",
+    )
+)
+"""They stand in most sections, and in questions."""
+
+_EXPLAINING: Final = ("words", "commands")
+"""The pages that say what something is, the first before the second."""
+
+_ASKING: Final = re.compile("怎样才能|怎样|怎么|如何|什么是|是什么|什么|为什么|请问|哪里|吗|呢")
+
 _HEADING_WEIGHT = 6
 _EXAMPLE_WEIGHT = 0.2
 _SHORT_WORD = 3
@@ -85,8 +99,11 @@ def title(markdown: str) -> str:
 
 
 def search(query: str, *, chinese: bool = False, limit: int = 8) -> list[Section]:
-    """Return the sections that fit the words of *query*, the best first; those with all of the words before others."""
-    wanted = set(_words(query))
+    """Return the sections that fit the words of *query*, the best first; those with all of the words before others.
+
+    A section that says what the words stand for, a term or a command, comes before all others.
+    """
+    wanted = _meant(query)
     sections = [each for name in names(chinese=chinese) for each in sections_of(name, read(name, chinese=chinese))]
     counted = [(_weighed(each.text), set(_words(f"{each.page} {each.heading}"))) for each in sections]
     rare = {word: _rarity(sum(word in text or word in head for text, head in counted), len(counted)) for word in wanted}
@@ -98,8 +115,27 @@ def search(query: str, *, chinese: bool = False, limit: int = 8) -> list[Section
             rare[word] * (math.log1p(text.get(word, 0)) / length + _HEADING_WEIGHT * (word in head)) for word in has
         )
         if has:
-            ranked.append((-len(has), -sum(weights), section.page, section.heading, section))
-    return [section for *_order, section in sorted(ranked, key=lambda each: each[:4])[:limit]]
+            about = _EXPLAINING.index(section.page) if wanted in _explained(section) else len(_EXPLAINING)
+            ranked.append((about, -len(has), -sum(weights), section.page, section.heading, section))
+    return [section for *_order, section in sorted(ranked, key=lambda each: each[:5])[:limit]]
+
+
+def _meant(query: str) -> set[str]:
+    """Return the words of a query without those that only ask, unless it has no others."""
+    words = set(_words(_ASKING.sub(" ", query)))
+    return words - _STOP_WORDS or words or set(_words(query))
+
+
+def _explained(section: Section) -> list[set[str]]:
+    """Return what a section is about by name: the terms in its table, or the commands in its heading."""
+    match section.page:
+        case "words":
+            terms = [cell for row in table_rows(section.text) for cell in row[:2]]
+        case "commands":
+            terms = re.split(r", |、", section.heading)
+        case _:
+            return []
+    return [set(_words(each)) for each in terms]
 
 
 def sections_of(name: str, markdown: str) -> Iterator[Section]:
@@ -120,7 +156,7 @@ def sections_of(name: str, markdown: str) -> Iterator[Section]:
 
 def excerpt(section: Section, query: str, size: int) -> str:
     """Return the paragraph or line of *section* with the most words of *query*, without links, cut to *size*."""
-    wanted = set(_words(query))
+    wanted = _meant(query)
     lines = [plain(line) for line in _WRAP.sub(_unwrapped, section.text).splitlines() if line.strip(" |-`")]
     best = max(lines, key=lambda line: len(wanted & set(_words(line))), default="")
     if len(best) <= size:

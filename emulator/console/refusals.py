@@ -226,6 +226,7 @@ SENTENCES = (
     "request {id}",
     "the client of the connection {id}",
     "a report of the task token of step {name}",
+    "a debugger, which has stopped it at step {name}",
     "it was made by localyun {version}, which is newer",
     "its description cannot be read",
     "its tables cannot be read ({reason})",

@@ -14,7 +14,8 @@ from emulator.lab.faults import read_rule, shown_rule
 from emulator.lab.mocks import read_target, shown_call
 from emulator.lab.service import Lab
 from emulator.lab.sinks import Sink, shown_request
-from emulator.wire.dates import iso_millis, parse_duration, parse_iso
+from emulator.wire.dates import iso_millis, parse_iso
+from emulator.wire.durations import parse_duration
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
 from emulator.wire.schema.kinds import FLAG, LIST, NUMBER, OBJECT, Whole, argument
@@ -96,7 +97,9 @@ async def skip(lab: Lab, call: OperationRequest) -> dict[str, Any] | Response:
             holds, limit_ms=limit_ms, timeout_s=timeout_s, otherwise=lambda: _were_made(lab, until)
         )
     except SkipEnded as ended:
-        return _conflict("SkipEnded", ended.reason, ended.active, call, settled=False, **lab.time.view())
+        named = ((kind, name) for kind, name in until.items() if kind in _RESOURCES)
+        held = [shown_waiting(each) for kind, name in named for each in lab.conditions.held(kind, call.tenant, name)]
+        return _conflict("SkipEnded", ended.reason, [*held, *ended.active], call, settled=False, **lab.time.view())
     jumped = [shown_event(each, moved.begin) for each in moved.jumped]
     return {**lab.time.view(), **_outcome(moved), "from": iso_millis(moved.begin), "jumped": jumped}
 
@@ -115,9 +118,13 @@ def _conflict(code: str, message: str, active: list[dict[str, Any]], call: Opera
     return Response(409, json.dumps(body).encode("ascii"), [("Content-Type", "application/json")])
 
 
+_RESOURCES = frozenset({"execution", "queue", "calls"})
+"""What a skip can be until something holds of."""
+
+
 def _condition(lab: Lab, until: dict[str, Any], call: OperationRequest) -> Callable[[], bool] | None:
     """Return the function that looks whether *until* holds, None for quiet. Raises: LabError."""
-    text = {name: value for name, value in until.items() if name in {"execution", "queue", "calls"}}
+    text = {name: value for name, value in until.items() if name in _RESOURCES}
     number = until.get("visible", until.get("count", 1))
     if not all(isinstance(value, str) for value in text.values()):
         raise invalid("until names a resource by text")

@@ -11,7 +11,7 @@ from emulator.gateway.traffic import OpenRequests
 from emulator.kernel.clock import AdjustableClock, Clock
 from emulator.kernel.identity import AccountId, Tenant
 from emulator.kernel.ids import Drawn, Ids, SeededDraws
-from emulator.kernel.instrumentation import Observed
+from emulator.kernel.instrumentation import Observed, Waiting
 from emulator.kernel.tasks import in_turns
 from emulator.kernel.timers import LoopTimers, Timers
 from emulator.lab.checkpoints.examination import Examination
@@ -42,6 +42,10 @@ class Conditions(Protocol):
 
         Raises: LabError (NotFound) when there is no such resource; ServiceError.
         """
+        ...
+
+    def held(self, kind: str, tenant: Tenant, name: str) -> list[Waiting]:
+        """Return what a person keeps the condition of `look` from by: the breakpoints at which an execution stands."""
         ...
 
 

@@ -429,3 +429,20 @@ def test_a_deployment_takes_as_many_connections_however_much_there_is(emulator, 
 
     assert len(opened) <= 2
     assert main(["deploy", "--remove", "--name", "kept"]) == (1 if "--remove" in command else 0)
+
+
+def test_a_list_of_functions_takes_as_many_connections_however_many_services_there_are(emulator, monkeypatch, capsys):
+    """One for the look at whose emulator it is, and one for all calls."""
+    client = emulator.fc2()
+    for number in range(5):
+        client.create_service(f"listed-{number}")
+    monkeypatch.setenv("LOCALYUN_STATE", str(emulator.state))
+    opened, real = [], connection._connected
+    monkeypatch.setattr(connection, "_connected", lambda *given: (opened.append(given), real(*given))[1])
+
+    assert main(["function", "list", "--json"]) == 0
+
+    assert len(opened) <= 2
+    assert json.loads(capsys.readouterr().out) is not None
+    for number in range(5):
+        client.delete_service(f"listed-{number}")

@@ -215,6 +215,28 @@ steps: [{type: wait, name: rest, duration: 600}]
 """
 
 
+def test_a_skip_names_the_breakpoint_at_which_its_execution_stands(lab):
+    """By execution or by flow; one that a debugger has let go ends."""
+    flow = lab.flow("stopping", SLEEPING)
+    flow.start({}, name="other")
+    lab.skip_until(execution="stopping")
+    breakpoints = [{"when": "before", "step": "rest"}]
+    lab.api.admin("POST", "flows/stopping/debug", {"name": "held", "input": {}, "breakpoints": breakpoints})
+    stop = {
+        "kind": "waiting", "resource": "stopping/held", "since": None,
+        "for": "a debugger, which has stopped it at step rest",
+    }  # fmt: skip
+
+    for name in ("stopping/held", "stopping"):
+        with pytest.raises(ApiError) as stuck:
+            lab.skip_until(execution=name)
+        assert stuck.value.body["active"][0] == stop
+    lab.api.admin("POST", "flows/stopping/executions/held/debug/continue", {})
+    lab.skip_until(execution="stopping/held")
+
+    assert {each.name: each.status for each in flow.executions} == {"other": "Succeeded", "held": "Succeeded"}
+
+
 def test_a_skip_to_the_end_of_a_flow_means_its_latest_execution(lab):
     """As the commands on flows do; a flow that has not been executed is named."""
     flow = lab.flow("sleeping", SLEEPING)

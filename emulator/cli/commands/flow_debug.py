@@ -219,7 +219,7 @@ class _Session:
 
 
 def _show(stop: dict[str, Any]) -> None:
-    branch = f" @{stop['strand']}" if stop["strand"] else ""
+    branch = _(" in branch @{strand}", strand=stop["strand"]) if stop["strand"] else ""
     words = {
         "before": _("before {step}", step=stop["step"]),
         "after": _("after {step}", step=stop["step"]),

@@ -23,7 +23,8 @@ _COLUMNS = {
 def list_functions(arguments: Namespace, settings: Settings) -> int:
     """List functions: those of services as SERVICE/FUNCTION, those of Function Compute 3.0 by their names."""
     client = connect(settings)
-    found = [row for row in _listed(client) if row["function"].startswith(arguments.prefix)]
+    with client.kept_alive():  # a call for each service
+        found = [row for row in _listed(client) if row["function"].startswith(arguments.prefix)]
     code = show_table(arguments, _COLUMNS, found)
     say_what_is_elsewhere(arguments, client, "functions")
     return code

@@ -10,6 +10,7 @@ from emulator.cli.output import (
     CommandFailed,
     WrongUsage,
     _,
+    enumerated,
     is_chinese,
     note,
     say,
@@ -26,6 +27,10 @@ from emulator.usage.items import BY_NAME
 from emulator.usage.prices import Line, PriceList, estimate, read_prices, unpriced
 
 _MOST_RESOURCES = 40
+
+_MONEY = ",.4f"
+_SMALL, _LARGE = 1e-4, 1e6
+"""Amounts outside of these are written with an exponent in six digits."""
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
@@ -106,9 +111,11 @@ def _show(usage: Mapping[str, Any], scale: float) -> None:
 
 def _show_costs(amounts: Mapping[str, float], lines: Sequence[Line], prices: PriceList) -> None:
     say()
-    rows = [(each.name, *map(amount_text, (each.units, each.free, each.billed, each.cost))) for each in lines]
-    total = sum(each.cost for each in lines)
-    say_table(("price", "units", "free", "billed", prices.currency), [*rows, (_("total"), "", "", "", f"{total:.4f}")])
+    rows = [
+        (each.name, *map(amount_text, (each.units, each.free, each.billed)), f"{each.cost:{_MONEY}}") for each in lines
+    ]
+    total = f"{sum(each.cost for each in lines):{_MONEY}}"
+    say_table(("price", "units", "free", "billed", prices.currency), [*rows, (_("total"), "", "", "", total)])
     say()
     say(_("An estimate, as if this were the usage of one month and nothing else used the free quota. Assumptions:"))
     language = is_chinese()
@@ -116,9 +123,11 @@ def _show_costs(amounts: Mapping[str, float], lines: Sequence[Line], prices: Pri
         say("  " + _("{field}: {message}", field=item, message=BY_NAME[item].assumed[language]))
     left = unpriced(amounts, prices)
     if left:
-        say(_("No price for: {items}", items=", ".join(left)))
+        say(_("No price for: {items}", items=enumerated(left)))
 
 
 def amount_text(amount: float) -> str:
-    """Return an amount for people: whole numbers as they are, others with six digits that count."""
-    return f"{amount:,.0f}" if amount == int(amount) else f"{amount:,.6g}"
+    """Return an amount for people: whole numbers as they are, others with six digits that count and no exponent."""
+    if amount == int(amount) or abs(amount) >= _LARGE:
+        return f"{amount:,.0f}"
+    return f"{amount:,.6g}" if abs(amount) >= _SMALL else f"{amount:.10f}".rstrip("0").rstrip(".")

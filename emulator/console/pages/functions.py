@@ -158,10 +158,12 @@ def failure(call: Recorded) -> str:
 def _described(function: Function) -> Row:
     """Return the first page of triggers, an event of each, versions and aliases."""
     admin, store, tenant = view().function_admin, view().functions.store, view().tenant
+    made = view().functions.sources.store.some(tenant, function.service, function.name)
     triggers = admin.triggers_of(function.service, function.name, PAGE + 1)
     return {
         "triggers": [row for row, _ in triggers[:PAGE]],
         "more_triggers": len(triggers) > PAGE,
+        "of_file": {each.name for each in made if each.folder},
         "templates": [
             {"name": f"{row['trigger']} ({row['type']})", "event": event.decode("utf-8", "replace")}
             for row, event in triggers[:PAGE]

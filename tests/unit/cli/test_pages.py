@@ -62,6 +62,29 @@ def test_english_words_lead_to_the_page(query, page):
     assert page in [each.page for each in pages.search(query, limit=5)]
 
 
+@pytest.mark.parametrize(
+    ("query", "page", "heading"),
+    [
+        ("role", "words", "The cloud's terms"),
+        ("what is a queue?", "words", "The cloud's terms"),
+        ("queues", "words", "The cloud's terms"),
+        ("doctor", "commands", "doctor, support"),
+        ("how to stop", "commands", "stop, status, list"),
+    ],
+)
+def test_a_term_or_a_command_leads_to_what_it_is(query, page, heading):
+    """The words of a question do not count."""
+    found = pages.search(query, limit=1)
+
+    assert [(each.page, each.heading) for each in found] == [(page, heading)]
+
+
+def test_a_query_of_nothing_but_common_words_is_searched():
+    """There is nothing else to go by."""
+    assert pages.search("how to") != []
+    assert pages.search("怎样", chinese=True) != []
+
+
 def test_words_of_an_example_count_for_less():
     """The example of this command is no answer."""
     assert [each.page for each in pages.search("dead letters", limit=3) if each.page == "commands"] == []
@@ -73,6 +96,14 @@ def test_words_of_an_example_count_for_less():
 def test_chinese_words_lead_to_the_page(query, page):
     """There are no spaces between them."""
     assert page in [each.page for each in pages.search(query, chinese=True, limit=5)]
+
+
+@pytest.mark.parametrize(
+    ("query", "page"), [("怎样停止模拟器", "commands"), ("跳过时间", "words"), ("什么是队列", "words")]
+)
+def test_chinese_questions_lead_to_the_answer_first(query, page):
+    """What only asks does not count."""
+    assert pages.search(query, chinese=True, limit=1)[0].page == page
 
 
 def test_nothing_is_found_for_words_that_no_page_has():

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from emulator.cli.commands.flow_debug import _show
+
 ROOT = Path(__file__).parents[3]
 FLOW = """
 Type: StateMachine
@@ -147,3 +149,11 @@ def test_a_step_runs_alone(program, shop):
     assert json.loads(called.stdout)["error"] == "FC.ServiceNotFound"
     assert called.returncode == 1
     assert (wrong.returncode, missing.returncode) == (2, 1)
+
+
+def test_a_stop_in_a_branch_says_how_commands_choose_it(capsys):
+    """By the number of its strand; the main line needs none."""
+    for strand in (0, 4):
+        _show({"when": "before", "step": "pay", "strand": strand, "data": {}})
+
+    assert capsys.readouterr().out.splitlines() == ["before pay: {}", "before pay in branch @4: {}"]

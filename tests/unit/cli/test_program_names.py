@@ -63,7 +63,6 @@ def test_a_misspelt_name_is_answered_with_the_one_that_is_there(full):
 
 
 OWN_WORDS = {
-    "clock advance soon": "InvalidParameter: advance 必须是时长\uff0c例如 500ms、30s 或 1h30m",
     "checkpoint restore befor": "NotFound: 没有检查点“befor”。是否想输入 before\uff1f",
     "fault add --service mns --operation SendMesage --error X": "InvalidParameter: mns 没有操作 'SendMesage'\uff1b"
     "是否想输入 SendMessage\uff1f",

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from emulator.cli.commands.usage import amount_text
+
 pytestmark = pytest.mark.starts_programs
 
 FLOW = """version: v1
@@ -136,3 +138,15 @@ def test_what_cannot_be_told_is_refused_with_words(served, words, said):
 
     assert done.returncode != 0
     assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [
+        (0, "0"), (12345, "12,345"), (0.5, "0.5"), (14279.1, "14,279.1"), (8.3676e-05, "0.000083676"),
+        (1234567.89, "1,234,568"), (1e-12, "0"),
+    ],
+)  # fmt: skip
+def test_amounts_have_no_exponent(amount, text):
+    """Six digits that count, thousands apart."""
+    assert amount_text(amount) == text
