@@ -374,8 +374,8 @@ OPTIONS = Shape(
         ),
         _option(
             "strict", FLAG,
-            "refuse networks and log stores, which are stored without effect (default: no)",
-            "拒绝创建网络和日志库等资源（否则只保存，不起作用；默认：否）",
+            "refuse networks, log stores, long names of queues and topics, and priority 0 (default: no)",
+            "拒绝网络、日志库、过长的队列和主题名称以及优先级 0（默认：否）",
         ),
         _option(
             "isolate", FLAG,

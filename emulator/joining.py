@@ -28,6 +28,7 @@ from emulator.services.fc.ports import Ports
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.runtime.settings import FunctionTime, RuntimeSettings
 from emulator.services.fc.service import FunctionCompute
+from emulator.services.mns.limits import RELAXED, STRICT
 from emulator.services.mns.service import CERTIFICATE_PAGE, MessageService
 from emulator.services.mns.topics.push import Home, Pusher, PushPolicy
 from emulator.services.ram.service import AccessManagement, Authorizer
@@ -103,6 +104,7 @@ class Services:
             base.timers,
             pusher=pusher,
             retry_scale=base.config.push_retry_scale,
+            profile=STRICT if base.config.strict else RELAXED,
             interference=base.bench.faults,
         )
 

@@ -171,7 +171,9 @@ def _setting(kind: kinds.Kind) -> Schema:
 
 
 def _named(form: Schema) -> Schema:
-    return {"type": "object", "additionalProperties": form}
+    """Return the schema of what names resources: a map, or a list of names and of maps with a name."""
+    item = {"anyOf": [{"type": "string"}, {"type": "object", "required": ["name"]}]}
+    return {"anyOf": [{"type": "object", "additionalProperties": form}, listing(item)]}
 
 
 def _seed(shape: kinds.Shape) -> Schema:

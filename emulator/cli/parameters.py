@@ -4,7 +4,7 @@ from argparse import ArgumentTypeError
 from collections.abc import Sequence
 
 from emulator.cli.output import WrongUsage, _
-from emulator.wire.dates import parse_duration, parse_iso
+from emulator.wire.durations import parse_duration
 
 
 def parameters_of(texts: Sequence[str]) -> dict[str, str]:
@@ -26,6 +26,8 @@ def moment(text: str) -> str:
 
     Raises: ArgumentTypeError.
     """
+    from emulator.wire.dates import parse_iso  # most commands take no time
+
     try:
         parse_iso(text)
     except ValueError:

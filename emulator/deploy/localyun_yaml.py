@@ -51,8 +51,8 @@ class Declarations:
 
     def __init__(self, root: LocatedValue, tenant: Tenant) -> None:
         self._tenant = tenant
-        queues = _entries(root.member("queues"), Phrase("must have queue names below it, each followed by ': '"))
-        topics = _entries(root.member("topics"), Phrase("must have topic names below it, each followed by ': '"))
+        queues = _resources(root.member("queues"), Phrase("must have queue names below it, each followed by ': '"))
+        topics = _resources(root.member("topics"), Phrase("must have topic names below it, each followed by ': '"))
         self._queues = [_declared(part, QUEUE, tenant) for part in queues]
         self._topics = [_declared(part, TOPIC, tenant) for part in topics]
 
@@ -164,7 +164,7 @@ def _declared(part: LocatedValue, table: Shape, tenant: Tenant) -> Declared:
         if name in others:
             subscriptions = [
                 each
-                for each in _entries(member, Phrase("must have subscription names below it, each followed by ': '"))
+                for each in _resources(member, Phrase("must have subscription names below it, each followed by ': '"))
                 if _has_endpoint(each)
             ]
             continue
@@ -234,6 +234,11 @@ def _entries(part: LocatedValue, what: Phrase) -> list[LocatedValue]:
         part.problem(what)
         return []
     return part.entries()
+
+
+def _resources(part: LocatedValue, what: Phrase) -> list[LocatedValue]:
+    """Return the resources of a kind, which a mapping or a list names."""
+    return _entries(part.named(), what)
 
 
 def _members(part: LocatedValue, what: Phrase, allowed: Iterable[str]) -> dict[str, LocatedValue]:

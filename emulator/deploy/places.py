@@ -148,6 +148,29 @@ class LocatedValue:
             return []
         return [self.member(key) for key in self.value]
 
+    def named(self) -> "LocatedValue":
+        """Return the map that a list of names stands for, or of maps with a ``name`` each; anything else as it is."""
+        if not isinstance(self.value, list):
+            return self
+        named: dict[str, Any] = {}
+        names: list[str] = []
+        for item in self.items():
+            own = item.value
+            name = own.get("name") if isinstance(own, dict) else own
+            if not isinstance(name, str):
+                item.problem("must be a name, or a map with a name")
+            elif name in named:
+                item.problem(Phrase("{name} is given twice", name=name))
+            else:
+                named[name] = {key: own[key] for key in own if key != "name"} if isinstance(own, dict) else None
+            names.append(name if isinstance(name, str) else "")
+        depth = len(self.path)
+        marks = dict(self.marks)
+        for path, mark in self.marks.items():
+            if len(path) > depth and path[:depth] == self.path:
+                marks[*self.path, names[int(path[depth])], *path[depth + 1 :]] = mark
+        return LocatedValue(named, self.path, marks, self.findings)
+
     def items(self) -> "list[LocatedValue]":
         """Return the items of a list; something else is a problem, nothing at all is an empty list."""
         if self.value is None:

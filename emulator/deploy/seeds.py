@@ -88,7 +88,7 @@ class Seeds:
         root = root_of(config)
         self._messaging = Declarations(root, tenant)
         self._seeds = {
-            kind: [Seed(part, DECLARED.read(shape, part)) for part in root.member(kind).entries()]
+            kind: [Seed(part, DECLARED.read(shape, part)) for part in root.member(kind).named().entries()]
             for kind, shape in SHAPES.items()
         }
         for seed in self._seeds["flows"]:

@@ -27,7 +27,7 @@ EMULATED_SUFFIXES = (".aliyuncs.com", ".fcapp.run", ".fc.devsapp.net")
 _LOCAL = r"(?P<region>[a-z][a-z0-9-]{0,63})\.region\.localhost"
 
 # Texts, not compiled patterns: most clients come to a loopback address, and a start does not pay for the others.
-_MNS = r"(?P<account>[^.]+)\.mns\.(?P<region>[a-z0-9-]+)\.aliyuncs\.com"
+_MNS = r"(?P<account>[^.]+)\.mns(?:-[a-z0-9-]+)?\.(?P<region>[a-z0-9-]+)\.aliyuncs\.com"
 _FC_ACCOUNT = r"(?P<account>[^.]+)\.(?P<region>[a-z0-9-]+)\.fc\.aliyuncs\.com"
 _FC = (
     r"(?:(?P<r1>[a-z]+-[a-z0-9-]+)\.fc|fcv3(?:-vpc|-internal)?\.(?P<r2>[a-z0-9-]+)|fc\.(?P<r3>[a-z0-9-]+)|fc)"

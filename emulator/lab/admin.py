@@ -14,7 +14,8 @@ from emulator.lab.faults import read_rule, shown_rule
 from emulator.lab.mocks import read_target, shown_call
 from emulator.lab.service import Lab
 from emulator.lab.sinks import Sink, shown_request
-from emulator.wire.dates import iso_millis, parse_duration, parse_iso
+from emulator.wire.dates import iso_millis, parse_iso
+from emulator.wire.durations import parse_duration
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
 from emulator.wire.schema.kinds import FLAG, LIST, NUMBER, OBJECT, Whole, argument

@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 from emulator.kernel.frozen import frozen
 from emulator.kernel.instrumentation import FunctionFault, Origin, Subject
 from emulator.lab.errors import LabError, invalid
-from emulator.wire.dates import parse_duration
+from emulator.wire.durations import parse_duration
 
 SERVICES = ("fc", "fnf", "mns", "oss", "ram", "sts", "http")
 """``http`` stands for endpoints outside that flows call: its operations are methods, its resources URLs and hosts."""

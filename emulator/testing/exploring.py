@@ -28,7 +28,7 @@ from emulator.testing.api import ApiError, TestingError, hidden
 from emulator.testing.kit import Localyun
 from emulator.testing.process import kit_of_project
 from emulator.testing.resources import duration
-from emulator.wire.dates import parse_duration
+from emulator.wire.durations import parse_duration
 
 __tracebackhide__ = hidden
 

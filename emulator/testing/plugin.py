@@ -330,7 +330,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: "pytest.CallInfo[None]") 
         from emulator.testing.exploring import keep
 
         page = keep(kit, kit.exploration, item.config.rootpath) if kit.exploration is not None else ""
-        report.sections.append((_EXPLORED, "\n  ".join(filter(None, (kit.explored, page)))))
+        if told := "\n  ".join(filter(None, (kit.explored, page))):
+            report.sections.append((_EXPLORED, told))
         kit.explored, kit.exploration = "", None
     return report
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, get_args
 
 from emulator.kernel.frozen import frozen
 from emulator.kernel.phrases import Phrase
-from emulator.wire.dates import parse_duration
+from emulator.wire.durations import parse_duration
 
 MOST_ANSWERS: Final = 10_000
 

@@ -72,6 +72,7 @@ def test_failure_of_a_share_is_replayed_by_its_schedule(project):
     assert outcomes(failed) == {"failed": 1, "passed": 1, "xfailed": 1}
     assert name == "test_it.py::test_last"
     assert outcomes(again) == {"failed": 1}, again
+    assert "localyun exploration" not in failed, "a heading has something below it"
 
 
 @pytest.mark.parametrize(("schedule", "missed"), [("0:0", ""), ("0:0,7:9", "7:9"), ("9:1", "9:1")])

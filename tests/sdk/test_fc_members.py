@@ -42,6 +42,7 @@ TRIGGER = {
 }
 ADDRESSES = {"2016-08-15": " urlInternet:text", "2021-04-06": " domainName:text urlInternet:text urlIntranet:text"}
 DOMAIN = f"{TIMES} accountId:text apiVersion:text domainName:text protocol:text"
+ACCOUNT = {"2016-08-15": "availableAZs:list", "2021-04-06": "availableAZs:list defaultRole:text"}
 PROVISION = "current:number currentError:text resource:text target:number"
 ON_DEMAND = "maximumInstanceCount:number resource:text"
 ASYNC = (
@@ -158,7 +159,7 @@ def test_members_of_answers_with_nothing_set(api):
         (LAYER, "GET", f"/layers/{name}/versions/1", None),
         ("layers:list", "GET", f"/layers/{name}/versions", None),
         ("layers:list", "GET", "/layers", None),
-        ("availableAZs:list defaultRole:text", "GET", "/account-settings", None),
+        (ACCOUNT[api.version], "GET", "/account-settings", None),
         ("", "POST", f"{service}/bindings", {"vpcId": "vpc-1"}),
         ("vpcIds:list", "GET", f"{service}/bindings", None),
     ]

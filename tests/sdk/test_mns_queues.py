@@ -380,3 +380,24 @@ def test_acknowledged_messages_survive_a_kill(new_emulator):
     bodies = [message.message_body for message in queue.batch_receive_message(16) + queue.batch_receive_message(16)]
     assert bodies == [str(number).encode() for number in range(1, 20)]
     account.get_client().close_connection()
+
+
+def test_a_strict_emulator_refuses_what_the_documentation_excludes(new_emulator):
+    """Names over 120 characters and priority 0, which are allowed otherwise."""
+    emulator = new_emulator(None, "--strict").start()
+
+    raw = Raw(emulator)
+    message = b"<Message><MessageBody>x</MessageBody><Priority>0</Priority></Message>"
+
+    answers = [
+        raw("PUT", f"/queues/{'x' * 120}"),
+        raw("PUT", f"/queues/{'x' * 121}"),
+        raw("PUT", f"/topics/{'x' * 121}"),
+        raw("POST", f"/queues/{'x' * 120}/messages", message),
+    ]
+    raw.connection.close()
+
+    assert [status for status, _, _ in answers] == [201, 400, 400, 400]
+    assert "<Code>QueueNameLengthError</Code>" in answers[1][2]
+    assert "<Code>TopicNameLengthError</Code>" in answers[2][2]
+    assert "<Message>The value of Priority should between 1 and 16.</Message>" in answers[3][2]

@@ -31,7 +31,8 @@ from emulator.cli.output import (
 )
 from emulator.config import Settings
 from emulator.kernel.clock import Millis
-from emulator.wire.dates import iso_millis, parse_duration, parse_iso
+from emulator.wire.dates import iso_millis, parse_iso
+from emulator.wire.durations import parse_duration
 
 FINAL = frozenset({"Succeeded", "Failed", "Stopped", "TimedOut"})
 WAIT_S = 60

@@ -9,7 +9,6 @@ from emulator.cli.commands.graph import write
 from emulator.cli.output import (
     DONE,
     FAILED,
-    CommandFailed,
     WrongUsage,
     _,
     say,
@@ -148,7 +147,7 @@ def _definition(arguments: Namespace, document: Any, account: str) -> "tuple[Sta
         try:
             text = Path(arguments.definition).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise CommandFailed(unreadable(arguments.definition, error)) from error
+            raise WrongUsage(unreadable(arguments.definition, error)) from error
         return standalone(text, parameters, account), arguments.definition
     found = definition_in(document)
     if found is not None:

@@ -17,7 +17,7 @@ from emulator.console.view import Row, back, done, view
 from emulator.kernel.clock import Millis
 from emulator.kernel.errors import ServiceError
 from emulator.samples import TUTORIALS
-from emulator.wire.dates import parse_duration
+from emulator.wire.durations import parse_duration
 
 clock_pages = Blueprint("clock", __name__, url_prefix="/clock")
 

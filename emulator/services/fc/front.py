@@ -277,6 +277,13 @@ _ACTIONS = {
     "DeleteAsyncInvokeConfig": "DeleteFunctionAsyncInvokeConfig",
     "ListAsyncInvokeConfigs": "ListFunctionAsyncInvokeConfigs",
 }
+_WITHOUT_RESOURCE = frozenset(
+    {
+        "CreateSession", "GetSession", "ListSessions", "UpdateSession", "DeleteSession", "PauseSession",
+        "ResumeSession",
+    }
+)  # fmt: skip
+"""Operations that policies cannot allow for single functions. Source: RAM, the actions of Function Compute 3.0."""
 _NAMED_IN_BODY = {
     "CreateFunction": "functionName",
     "CreateTrigger": "triggerName",
@@ -299,7 +306,8 @@ def demands_of(operation: Operation, call: OperationRequest) -> Iterator[Demand]
     template = operation.route.partition(" ")[2].strip("/")
     body = _body(call) if name in _NAMED_IN_BODY or name in _GIVING_ROLES else {}
     own_name = body.get(_NAMED_IN_BODY.get(name, ""))
-    path = _path(template, call.path, own_name if isinstance(own_name, str) and own_name else "*")
+    given = own_name if isinstance(own_name, str) and own_name else "*"
+    path = "*" if name in _WITHOUT_RESOURCE else _path(template, call.path, given)
     qualifier = call.query.get("qualifier", "")
     if qualifier and "{" in template and path.rpartition("/")[0].endswith("functions"):
         path = _qualified(path, qualifier)

@@ -166,6 +166,21 @@ def test_new_endpoint_or_format_subscribes_anew(messaging):
     assert now.subscription_id != first
 
 
+def test_a_list_names_resources_as_well(messaging):
+    """By their names alone, or with attributes; as a map does."""
+    messaging.declare("""
+queues: [a, {name: b, DelaySeconds: 7}]
+topics:
+  - name: t
+    subscriptions:
+      - {name: s, Endpoint: "queue:a"}
+""")
+
+    assert (messaging.queue("a").settings.delay_s, messaging.queue("b").settings.delay_s) == (0, 7)
+    assert messaging.topic("t").name == "t"
+    assert messaging.subscription("t", "s").settings.endpoint.endswith("queues/a")
+
+
 def test_resource_the_file_does_not_know_stays(messaging):
     """Taking a name out of the file deletes nothing."""
     messaging.declare("queues: {q: , p: }\ntopics: {t: }")
@@ -179,7 +194,12 @@ def test_resource_the_file_does_not_know_stays(messaging):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("queues: [a]", "localyun.yaml:1: queues: must have queue names below it"),
+        ("queues: 5", "localyun.yaml:1: queues: must have queue names below it"),
+        ("queues:\n  - a\n  - a", "localyun.yaml:3: queues.1: a is given twice"),
+        ("queues:\n  - a\n  - {DelaySeconds: 1}", "localyun.yaml:3: queues.1: must be a name, or a map with a name"),
+        ("queues:\n  - [a]", "localyun.yaml:2: queues.0: must be a name, or a map with a name"),
+        ("queues:\n  - a\n  - name: b\n    DelaySecs: 1", "localyun.yaml:4: queues.b.DelaySecs: there is no such"),
+        ("queues:\n  - a b", "localyun.yaml:2: queues.a b: a name consists of letters"),
         (
             "queues: {a: 5}",
             "localyun.yaml:1: queues.a: must have attributes below it, each followed by ': ' and a value",

@@ -240,6 +240,7 @@ async def test_list_of_3_0_is_filtered(site, pack):
     assert await names("functionName=a") == ["a", "ab"]
     assert await names("prefix=a&limit=1") == ["a"]
     assert await names("fcVersion=v2") == []
+    assert (await site.v3("GET", "/functions?fcVersion=v2&limit=0")).code == "InvalidArgument"
     assert await names("tags=" + quote(json.dumps([{"Key": "k", "Value": "b"}]))) == ["b"]
 
 
@@ -259,6 +260,7 @@ async def test_filtered_list_of_3_0_has_full_pages(site, pack):
 
     assert await listed("limit=2&runtime=python3.12") == [["f4", "f5"], ["f6"]]
     assert await listed("limit=3&runtime=python3.10") == [["f0", "f1", "f2"], ["f3"]]
+    assert await listed("limit=4&runtime=python3.10") == [["f0", "f1", "f2", "f3"]]
     assert await listed("limit=3") == [["f0", "f1", "f2"], ["f3", "f4", "f5"], ["f6"]]
     assert await listed("limit=2&runtime=custom") == [[]]
 

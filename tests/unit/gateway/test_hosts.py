@@ -27,6 +27,7 @@ def test_odd_host_headers_are_normalised(raw, host):
     [
         ("123.mns.cn-hangzhou.aliyuncs.com", HostFacts("mns", "123", "cn-hangzhou")),
         ("123.mns.cn-hangzhou-internal-vpc.aliyuncs.com", HostFacts("mns", "123", "cn-hangzhou")),
+        ("123.mns-intranet.cn-hangzhou.aliyuncs.com", HostFacts("mns", "123", "cn-hangzhou")),
         ("123.cn-shanghai.fc.aliyuncs.com", HostFacts("fc", "123", "cn-shanghai")),
         ("123.cn-shanghai-internal.fc.aliyuncs.com", HostFacts("fc", "123", "cn-shanghai")),
         ("account-id.cn-hangzhou.fc.aliyuncs.com", HostFacts("fc", "", "cn-hangzhou")),

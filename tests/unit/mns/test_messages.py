@@ -704,6 +704,20 @@ def test_a_new_retention_counts_for_old_messages(mns):
     assert mns.drain() == ["new"]
 
 
+def test_a_longer_retention_revives_nothing(mns):
+    """What has expired is gone, also where it still lies in the file."""
+    mns.create(retention_s=60)
+    for _ in range(450):
+        mns.service.send(mns.tenant, "q", "old")
+    mns.clock.move_to(mns.clock.now() + 60_000)  # no timer has run yet
+    mns.send("new")
+
+    mns.call("PUT", "/queues/q?metaoverride=true", "<Queue><MessageRetentionPeriod>90</MessageRetentionPeriod></Queue>")
+
+    assert mns.counters() == (1, 0, 0)
+    assert mns.drain() == ["new"]
+
+
 def test_expired_messages_leave_the_file_without_being_asked_for(mns):
     """Within a second or so, in portions, and then no timer is left."""
     mns.create(retention_s=60)

@@ -90,6 +90,13 @@ def of_fc(version, method, target, **body):
         ("2023", "GET", "/provision-configs", {}, "ListProvisionConfigs", "provision-configs/*"),
         ("2023", "GET", "/custom-domains/d.com", {}, "GetCustomDomain", "custom-domains/d.com"),
         ("2023", "GET", "/layers/l/versions", {}, "ListLayerVersions", "layers/l/versions/*"),
+        ("2023", "POST", "/functions/f/sessions?qualifier=7", {}, "CreateSession", "*"),
+        ("2023", "GET", "/functions/f/sessions", {}, "ListSessions", "*"),
+        ("2023", "GET", "/functions/f/sessions/s", {}, "GetSession", "*"),
+        ("2023", "PUT", "/functions/f/sessions/s", {}, "UpdateSession", "*"),
+        ("2023", "DELETE", "/functions/f/sessions/s", {}, "DeleteSession", "*"),
+        ("2023", "PUT", "/functions/f/sessions/s/pause", {}, "PauseSession", "*"),
+        ("2023", "PUT", "/functions/f/sessions/s/resume", {}, "ResumeSession", "*"),
     ],
 )
 def test_rights_of_function_compute(version, method, target, body, action, resource):

@@ -9,6 +9,7 @@ Source: API reference and models of the three versions.
 import asyncio
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -317,21 +318,20 @@ async def list_functions(fc: FunctionCompute, call: OperationRequest) -> Respons
 
     Raises: InvalidArgument. Source: alibabacloud_fc20230330.
     """
-    if codec.query(call, "fcVersion").lower() == "v2":
-        return codec.page_answer("functions", [], None)
     tags = codec.tag_pairs(codec.json_list(codec.query(call, "tags"), "tags"), "tags")
     part = codec.slice_of(call, tags)
+    if codec.query(call, "fcVersion").lower() == "v2":
+        return codec.page_answer("functions", [], None)
+    wider = replace(part, limit=part.limit + 1)  # what is beyond a page says whether there is another
     found: list[Function] = []
     marker: str | None = part.start
-    while marker is not None and len(found) < part.limit:  # a filter may leave nothing of many pages
-        rows = fc.store.functions(call.tenant, "", 0, replace(part, start=marker))
-        page = cut(rows, part.limit, lambda function: function.name)
-        found += [function for function in page.items if _passes(call, function)]
-        marker = page.next_marker
+    while marker is not None and len(found) <= part.limit:  # a filter may leave nothing of many parts
+        rows = fc.store.functions(call.tenant, "", 0, replace(wider, start=marker))
+        read = cut(rows, wider.limit, lambda function: function.name)
+        found += [function for function in read.items if _passes(call, function)]
+        marker = read.next_marker
         await asyncio.sleep(0)
-    if len(found) > part.limit:
-        marker = found[part.limit].name
-    return codec.page_answer("functions", [_render_3(fc, call, each) for each in found[: part.limit]], marker)
+    return codec.list_answer("functions", found, part.limit, partial(_render_3, fc, call))
 
 
 @operation("GetFunctionCode", "GET /services/{service}/functions/{function}/code", api=WITH_SERVICES)

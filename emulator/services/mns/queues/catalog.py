@@ -101,14 +101,19 @@ class Queues:
     def change(self, tenant: Tenant, name: str, change: Change) -> None:
         """Change the attributes a request names.
 
-        A new retention counts for messages already there, the other attributes for what comes. Source: assumed.
+        A new retention counts for messages that have not expired yet, the other attributes for what comes. Source:
+        assumed.
 
         Raises: QueueNotExist, InvalidArgument.
         """
         live = self._registry.find(tenant, name)
         change = settled(change, name)
         before = live.queue.settings
-        changed = replace(live.queue, settings=replace(before, **change), modified_at=self._clock.now())
+        now = self._clock.now()
+        changed = replace(live.queue, settings=replace(before, **change), modified_at=now)
+        if changed.settings.retention_s > before.retention_s:
+            while not self._retention.sweep(live, now):  # a longer retention revives nothing
+                pass
         self._store.put_queue(changed)
         live.queue = changed
         if changed.settings.retention_s != before.retention_s:

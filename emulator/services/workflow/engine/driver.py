@@ -215,7 +215,7 @@ class Driver:
         return [(entry.step.name, run.facts.token(entry.id, entry.retries)) for entry in run.state.submitted()]
 
     def halt(self, executions: Iterable[ExecutionId]) -> None:
-        """End executions, marked so in the store, as stopped."""
+        """End executions, marked so in the store, as stopped: those with a call under way when it has returned."""
         for execution in executions:
             run = self._hot.get(execution)
             if run is not None:

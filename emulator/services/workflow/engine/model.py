@@ -190,7 +190,7 @@ class Task(ABC):
 
     def child_reply(self, members: dict[str, Any], request_id: str) -> dict[str, Any]:
         """Return what the task gets for the execution it has started, of the *members* that describe it."""
-        return members
+        return {**members, "RequestId": request_id}
 
     @property
     def reply_is_result(self) -> bool:

@@ -261,7 +261,7 @@ def _request_id_header(request_id: str) -> dict[str, str]:
 
 
 def _request_id(key: str) -> str:
-    digits = hashlib.sha256(f"request {key}".encode()).hexdigest().upper()
+    digits = hashlib.sha256(f"request {key}".encode()).hexdigest()
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:32]}"
 
 

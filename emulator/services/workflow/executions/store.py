@@ -238,7 +238,7 @@ class ExecutionStore:
         return bytes(self._database.read("SELECT secret FROM workflow_secret").fetchone()[0])
 
     def halt(self, flow: FlowId) -> list[ExecutionId]:
-        """Mark the open executions of a flow that is deleted: the next thing they do is end. Return them."""
+        """Mark the open executions of a flow that is deleted: they take no further step. Return them."""
         open_ones = []
         for status in (Status.STARTING, Status.RUNNING):
             rows = self._database.read(

@@ -27,7 +27,7 @@ from emulator.services.workflow.rehearsal.drive import Drive, run
 from emulator.services.workflow.rehearsal.matching import differences, problem_of
 from emulator.services.workflow.rehearsal.names import nearest
 from emulator.wire.answers import Answer, Script, action_key
-from emulator.wire.dates import parse_duration
+from emulator.wire.durations import parse_duration
 from emulator.wire.yaml import Node, Sequence, Table, plain_value
 
 BEGINNING: Final = Millis(1_704_067_200_000)

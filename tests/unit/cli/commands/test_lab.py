@@ -5,7 +5,7 @@ import pytest
 from emulator.cli.commands.lab import _answers, _change
 from emulator.cli.main import parse
 from emulator.cli.output import WrongUsage, duration
-from emulator.wire.dates import parse_duration
+from emulator.wire.durations import parse_duration
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import sqlite3
 
 import pytest
@@ -745,6 +746,27 @@ async def test_a_sync_child_hands_its_output_to_the_parent(workflow):
         assert types(await bench.events())[2:7] == [
             "TaskScheduled", "TaskStarted", "TaskSubmitted", "TaskSucceeded", "StepExited",
         ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["resourceArn: acs:fnf:::flow/child", "action: fnf:StartExecution\n    serviceParams: {FlowName: child}"],
+    ids=["by its name", "by the action"],
+)
+async def test_a_task_that_starts_an_execution_gets_the_reply_of_the_operation(workflow, target):
+    """With the id of the request, as every reply has one; without the definition, which may exceed the limit."""
+    async with workflow() as bench:
+        await bench.flow(ONE_PASS, "child")
+        await bench.flow(f"version: v1\ntype: flow\nsteps:\n  - type: task\n    name: t\n    {target}\n")
+        await bench.begin({"n": 7})
+
+        reply = json.loads((await bench.describe())["Output"])
+        child = (await bench.call("ListExecutions", FlowName="child"))["Executions"][0]
+        assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", reply.pop("RequestId"))
+        assert reply == {
+            "FlowName": "child", "Name": child["Name"], "Input": '{"n":7}', "Output": "", "Status": "Starting",
+            "StartedTime": child["StartedTime"], "StoppedTime": "",
+        }  # fmt: skip
 
 
 @pytest.mark.parametrize(
