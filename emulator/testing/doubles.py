@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeAlias
 
+from emulator.kernel.spelling import suggestion
 from emulator.testing.api import Api, hidden, segment
 from emulator.testing.resources import json_text, read_json
 
@@ -12,6 +13,9 @@ __tracebackhide__ = hidden
 
 # Annotations are evaluated late from Python 3.14 on: in a class with a method ``list`` that name is the method's.
 Rows: TypeAlias = list[dict[str, Any]]
+
+_WAYS = ("error", "drop", "throttle", "function")
+_EFFECTS = (*_WAYS, "status", "delay")
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,9 +211,13 @@ class Faults:
         *match* and *do* are those of the HTTP API, whose whole body does as well; or their members stand as keywords.
         *source* is client, flow, trigger, push or async; an effect is one such as ``error="QueueNotExist"``,
         ``delay="2s"``, ``drop=True``, ``throttle=True`` or ``function="timeout"``.
+
+        Raises: TypeError for keywords that are no effect or more than one; ApiError.
         """
         if match is not None and "do" in match:
             return self.add(**match)
+        if do is None:
+            _check_effect(effect)
         given = {"service": service, "operation": operation, "resource": resource, "from": source}
         body: dict[str, Any] = {
             "match": {**(match or {}), **{name: value for name, value in given.items() if value is not None}},
@@ -227,6 +235,16 @@ class Faults:
     def remove(self, fault: str | None = None) -> None:
         """Remove one fault, or all."""
         self._api.admin("DELETE", "faults" if fault is None else f"faults/{segment(fault)}")
+
+
+def _check_effect(effect: Mapping[str, Any]) -> None:
+    """Raises: TypeError for keywords that are no effect, or not one."""
+    for name in effect:
+        if name not in _EFFECTS:
+            raise TypeError(f"there is no argument {name}{suggestion(name, _EFFECTS)}")
+    ways = sum(bool(effect.get(name)) for name in _WAYS)
+    if ways > 1 or not (ways or effect.get("delay")):
+        raise TypeError(f"faults.add takes exactly one of {', '.join(_WAYS)}, or delay, which may go with them")
 
 
 def encoded(event: Any) -> bytes:

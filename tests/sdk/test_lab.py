@@ -178,6 +178,25 @@ def test_a_fault_for_flows_leaves_the_tests_own_calls_alone(lab):
     assert "MNS.QueueNotExist" in run.history[-1]["EventDetail"]
 
 
+@pytest.mark.parametrize(
+    ("effect", "said"),
+    [
+        ({"errror": "X"}, "there is no argument errror; did you mean error?"),
+        ({"drop": "before", "error": "X"}, "faults.add takes exactly one of error, drop, throttle, function, or delay"),
+        ({}, "faults.add takes exactly one of"),
+        ({"status": 500}, "faults.add takes exactly one of"),
+    ],
+)
+def test_keywords_that_are_no_effect_are_refused_in_the_words_of_the_kit(lab, effect, said):
+    """Nothing is injected; one effect, and a delay with it or alone, is taken."""
+    with pytest.raises(TypeError, match=said):
+        lab.faults.add(service="mns", **effect)
+
+    assert lab.faults.list() == []
+    for taken in ({"error": "InternalError", "status": 500, "delay": "1s"}, {"delay": "1s"}):
+        lab.faults.remove(lab.faults.add(service="mns", **taken))
+
+
 WAITING = """
 version: v1
 type: flow

@@ -135,7 +135,7 @@ class Effects:
         self._store.orphan_stopped(run.id, call.entry)
 
     def _stop_left(self, orphan: Orphan, child: tuple[str, str] | None) -> None:
-        key = key_of(orphan.tenant, orphan.execution, orphan.started_at, orphan.trace, orphan.entry, orphan.attempt)
+        key = key_of(orphan.tenant, orphan.execution, orphan.started_at, orphan.entry, orphan.attempt)
         self._outside.orphan_left(orphan, key, child)
         self._store.orphan_stopped(orphan.execution, orphan.entry)
 

@@ -63,16 +63,12 @@ class Run(Execution):
 
     def key(self, entry: int, attempt: int) -> str:
         """Return the idempotency key of an attempt's effect; the same after a restart."""
-        return key_of(self.tenant, self.id, self.started_at, self.trace, entry, attempt)
+        return key_of(self.tenant, self.id, self.started_at, entry, attempt)
 
 
-def key_of(tenant: Tenant, execution: ExecutionId, started_at: Millis, trace: str, entry: int, attempt: int) -> str:
-    """Return the idempotency key of an attempt's effect.
-
-    The id of an execution comes back when its flow is deleted, and on a stopped clock so does the time it started; the
-    request that started it, its *trace*, does not.
-    """
-    return f"{tenant.account}-{execution}-{started_at}-{trace}-{entry}-{attempt}"
+def key_of(tenant: Tenant, execution: ExecutionId, started_at: Millis, entry: int, attempt: int) -> str:
+    """Return the idempotency key of an attempt's effect."""
+    return f"{tenant.account}-{execution}-{started_at}-{entry}-{attempt}"
 
 
 def _watch(text: str) -> "Watch | None":

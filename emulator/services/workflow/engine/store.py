@@ -101,7 +101,6 @@ class Orphan(NamedTuple):
     flow: str
     name: str
     started_at: Millis
-    trace: str
 
 
 def orphaned(attempt: int) -> int:
@@ -228,8 +227,7 @@ class EngineStore:
     def orphans(self) -> list["Orphan"]:
         """Return the abandoned attempts of which it is not known that what they have started was stopped."""
         rows = self._database.read(
-            "SELECT c.execution, c.entry, -1 - c.attempt, c.world, f.name, e.name, e.started_at, e.trace"
-            " FROM workflow_calls c"
+            "SELECT c.execution, c.entry, -1 - c.attempt, c.world, f.name, e.name, e.started_at FROM workflow_calls c"
             " JOIN workflow_executions e ON e.id = c.execution JOIN workflow_flows f ON f.id = e.flow"
             " WHERE c.attempt < 0"
         )

@@ -75,25 +75,30 @@ class ExecutionStore:
         self._tenants = tenants
         self.generation = 0
         """A number that grows whenever ids of executions may stand for others: some were removed, or all replaced."""
+        self._latest = 0
+        """The id of the latest execution; it must not come back when that is removed, since keys of calls have it."""
         database.on_rollback(self.forget)
 
     def forget(self) -> None:
         """Let nothing that was made of the tables so far hold any longer."""
         self.generation += 1
+        self._latest = 0
 
     def add(self, tenant: Tenant, flow: FlowRecord, new: NewExecution) -> LiveExecution:
         """Keep an accepted execution; it is ready to run. Of an element of a map, what its run says is left out."""
         world, request, settings = self._tenants.id_of(tenant), current_trace(), flow.settings
         row = self._database.write(
-            "INSERT INTO workflow_executions (world, flow, definition, role_arn, environment,"
+            "INSERT INTO workflow_executions (id, world, flow, definition, role_arn, environment,"
             " version, trace, name, input, callback_token, started_at, qualifier, map_run, map_index, status, ready)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'Starting', 1)",
+            " VALUES (max(?, ifnull((SELECT max(id) FROM workflow_executions), 0)) + 1,"
+            " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'Starting', 1)",
             (
-                world, flow.id, flow.definition_id, settings.role_arn, settings.environment, flow.version, request,
-                *new,
+                self._latest, world, flow.id, flow.definition_id, settings.role_arn, settings.environment, flow.version,
+                request, *new,
             ),
         ).lastrowid  # fmt: skip
         assert row is not None
+        self._latest = row
         return LiveExecution(
             ExecutionId(row), tenant, world, flow.name, new.name, flow.definition_id, new.input, new.callback_token,
             new.started_at, halted=False, last_event=0, snapshot=None, is_express=settings.is_express, trace=request,
@@ -307,7 +312,7 @@ class ExecutionStore:
         return rows
 
     def _clear(self, execution: int) -> None:
-        self.forget()
+        self.generation += 1
         for table in ("turns", "callbacks", "map_runs"):
             self._database.write(f"DELETE FROM workflow_{table} WHERE execution = ?", (execution,))  # noqa: S608 - names from the tuple above
         self._database.write("DELETE FROM workflow_executions WHERE id = ?", (execution,))

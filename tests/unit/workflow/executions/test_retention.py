@@ -118,7 +118,7 @@ async def _replace(bench):
 
 @pytest.mark.parametrize("change", [_reset, _reset_flow, _replace])
 async def test_history_that_may_be_another_is_known_by_another_id(workflow, change):
-    """Names, number and times are the same; while a history only grows, its id stays."""
+    """Names and times are the same; while a history only grows, its id stays."""
     async with workflow() as bench:
 
         def found():
@@ -133,5 +133,5 @@ async def test_history_that_may_be_another_is_known_by_another_id(workflow, chan
         await change(bench)
 
         later, other = found()
-        assert (later.id, later.started_at) == (record.id, record.started_at)
+        assert later.started_at == record.started_at
         assert other != history
