@@ -60,7 +60,7 @@ class AssumableRoles:
 
     def __init__(self, authorizer: Authorizer, *, enforced: bool) -> None:
         self._authorizer = authorizer
-        self.enforced = enforced
+        self._enforced = enforced
 
     def user_id(self, account: AccountId, name: str) -> str | None:
         """Return the id of a user; None when there is no such user."""
@@ -69,11 +69,11 @@ class AssumableRoles:
     def max_session_s(self, account: AccountId, role: str, *, foreign: bool) -> int | None:
         """Return how long a session of *role* may last, in seconds; None when there is no such role."""
         known = self._authorizer.max_session_s(account, role)
-        return DURATION_S.high if known is None and not (self.enforced or foreign) else known
+        return DURATION_S.high if known is None and not (self._enforced or foreign) else known
 
     def may_assume(self, account: AccountId, role: str, caller: Principal, facts: Facts, *, foreign: bool) -> bool:
         """Whether *role* trusts the caller."""
-        if not (self.enforced or foreign):
+        if not (self._enforced or foreign):
             return True
         return self._authorizer.may_assume(account, role, caller, facts)
 

@@ -35,11 +35,6 @@ class RoleDirectory(Protocol):
         """Return the id of a user; None when there is no such user."""
         ...
 
-    @property
-    def enforced(self) -> bool:
-        """Whether permissions are enforced, so that an account's own key may not assume roles."""
-        ...
-
     def max_session_s(self, account: AccountId, role: str, *, foreign: bool) -> int | None:
         """Return how long a session of *role* may last, in seconds; None when there is no such role.
 
@@ -73,10 +68,6 @@ class TokenService(NamedTuple):
         known = self.roles.user_id(account, name) if self.roles is not None else None
         return known or stable_id("user", account, name)
 
-    def bars(self, caller: Principal | None) -> bool:
-        """Whether the caller may assume no role, because its key is that of an account."""
-        return self.roles is not None and self.roles.enforced and caller is not None and caller.arn.endswith(":root")
-
     def trusts(self, call: OperationRequest, owner: AccountId, role: str) -> bool:
         """Whether *owner*'s role trusts the caller."""
         if self.roles is None or call.principal is None:
@@ -106,12 +97,12 @@ class StsFront(RpcFront):
 def assume_role(service: TokenService, call: OperationRequest) -> Reply:
     """Issue a temporary key for a session of a role.
 
-    The real service refuses the account's own keys: only users and roles may assume a role. Here the account's key is
-    the one key every user of the emulator has, so it is accepted unless permissions are enforced. ``ExternalId`` and
-    ``SourceIdentity`` are accepted and not used.
+    The real service refuses the account's own keys with NoPermission: only users and roles may assume a role. Here the
+    account's key stands for that of whoever runs a program, such as fc-java-sdk's suite, so it is accepted also where
+    permissions are enforced. ``ExternalId`` and ``SourceIdentity`` are accepted and not used.
 
-    Raises: StsError: MissingRoleArn, MissingRoleSessionName, InvalidParameter.*, RootAccount, EntityNotExist.Role,
-    TooManyKeys; NoPermission for a caller whom the role does not trust. Source: STS, "AssumeRole".
+    Raises: StsError: MissingRoleArn, MissingRoleSessionName, InvalidParameter.*, EntityNotExist.Role, TooManyKeys;
+    NoPermission for a caller whom the role does not trust. Source: STS, "AssumeRole".
     """
     parameters = call.parameters
     role_arn, session_name = parameters.get("RoleArn", ""), parameters.get("RoleSessionName", "")
@@ -119,8 +110,6 @@ def assume_role(service: TokenService, call: OperationRequest) -> Reply:
     policy = parameters.get("Policy", "")
     _check_policy(policy)
     duration_s = _duration(parameters)
-    if service.bars(call.principal):
-        raise StsError("RootAccount")
     account = call.tenant.account
     longest_s = service.max_session_s(account, owner, role)
     if longest_s is None:

@@ -54,7 +54,6 @@ ERRORS: Mapping[str, ErrorRow] = {
         400, "The parameter DurationSeconds must be between {low} and {high}."
     ),
     "InvalidParameter.PolicyGrammar": ErrorRow(400, "The parameter Policy has not passed grammar check."),
-    "RootAccount": ErrorRow(403, "Roles may not be assumed by root accounts.", "NoPermission"),
     "EntityNotExist.Role": ErrorRow(404, "The specified Role not exists: {arn}."),
     # more temporary keys are alive than the emulator keeps
     "TooManyKeys": ErrorRow(400, "Request was denied due to user flow control.", "Throttling.User"),

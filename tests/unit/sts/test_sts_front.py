@@ -27,9 +27,6 @@ POLICY = '{"Version":"1","Statement":[{"Effect":"Allow","Action":"*","Resource":
 class OneRole:
     """A role directory with a single role of half an hour, and with Bob."""
 
-    def __init__(self, *, enforced=False):
-        self.enforced = enforced
-
     def user_id(self, account, name):
         return "300000000000000042" if (account, name) == (ACCOUNT, "bob") else None
 
@@ -243,24 +240,4 @@ def test_role_that_does_not_trust_the_caller_is_not_assumed():
 
     assert (refused.code, refused.http_status) == ("NoPermission", 403)
     assert f"Resource: {arn} Action: sts:AssumeRole" in refused.message
-    bench.database.close()
-
-
-def test_where_permissions_are_enforced_an_account_itself_assumes_no_role():
-    """Users may, and so may sessions of roles; a role that is not there makes no difference."""
-    bench = Bench(OneRole(enforced=True))
-    user = Principal(ACCOUNT, "key", f"acs:ram::{ACCOUNT}:user/bob")
-    session = Principal(ACCOUNT, "STS.key", f"acs:ram::{ACCOUNT}:assumed-role/known/alice", temporary=True)
-    asked = {"RoleSessionName": "alice", "DurationSeconds": 900}
-
-    refusals = [bench.refusal(RoleArn=f"acs:ram::{ACCOUNT}:role/{name}", **asked) for name in ("known", "unknown")]
-    keys = [
-        bench.call("AssumeRole", principal=caller, RoleArn=f"acs:ram::{ACCOUNT}:role/known", **asked)["Credentials"]
-        for caller in (user, session)
-    ]
-
-    assert {(each.code, each.http_status, each.message) for each in refusals} == {
-        ("NoPermission", 403, "Roles may not be assumed by root accounts.")
-    }
-    assert all(each["AccessKeyId"].startswith("STS.") for each in keys)
     bench.database.close()
