@@ -50,7 +50,9 @@ def functions(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages") / "functions"
     for version in ("", "versions/1", "versions/2"):
         shutil.copytree(ROOT / "functions" / "fnf-demo" / "StartJob", folder / "fnf-demo" / version / "StartJob")
-    shutil.copytree(ROOT / "functions" / "hello", folder / "hello")
+    for version in ("", "versions/1"):
+        shutil.copytree(ROOT / "functions" / "hello", folder / "hello" / version)
+    (folder / "hello" / "function.yml").write_text("aliases: {online: 1}\n")
     (folder / "fnf-demo" / "service.yml").write_text(
         re.search(r"```yaml\n(aliases:.*?)```", page("functions.md"), re.S)[1]
     )
@@ -209,7 +211,7 @@ def test_functions_are_called(shell):
 
     printed = shell(*called, *fired)
 
-    assert (len(called), len(fired)) == (4, 1)
+    assert (len(called), len(fired)) == (5, 1)
     assert "job_id" in printed
 
 

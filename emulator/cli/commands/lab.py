@@ -80,7 +80,7 @@ def _change(action: str | None, value: str | None) -> dict[str, Any] | None:
             try:
                 return {action: (parameters.duration if action == "advance" else parameters.moment)(value or "")}
             except ArgumentTypeError as error:
-                raise WrongUsage(f"clock {action}: {error}") from error
+                raise WrongUsage(_("clock {action}: {problem}", action=action, problem=error)) from error
         case "next":
             if value is not None and not value.isdecimal():
                 raise WrongUsage(_("clock next takes a number"))
