@@ -8,6 +8,7 @@ import asyncio
 import json
 import logging
 import os
+import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -235,7 +236,7 @@ class Seeds:
         """Run a line of the shell, or a program with its arguments; return its exit code and what it has written."""
         how: dict[str, Any] = {
             "cwd": self._folder,
-            "env": {**os.environ, **environment},
+            "env": {**os.environ, **environment, "PATH": _with_own_folder(os.environ.get("PATH", os.defpath))},
             "stdin": asyncio.subprocess.DEVNULL,
             "stdout": asyncio.subprocess.PIPE,
             "stderr": asyncio.subprocess.STDOUT,
@@ -250,6 +251,11 @@ class Seeds:
             kill(process)
             raise
         return process.returncode or 0, output.decode("utf-8", "replace").strip()[-_SHOWN:]
+
+
+def _with_own_folder(path: str) -> str:
+    """Return a search path that ends where ``localyun`` is, for those who have not activated its environment."""
+    return os.pathsep.join((path, os.path.dirname(sys.executable)))  # noqa: PTH120 - a text for a variable
 
 
 def _chosen(seed: Seed, shape: Shape) -> dict[str, Any]:

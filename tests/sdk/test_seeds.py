@@ -1,5 +1,6 @@
 """What localyun.yaml declares is there after every start, and nothing in it is accepted and ignored."""
 
+import os
 import re
 from pathlib import Path
 
@@ -109,6 +110,18 @@ def test_a_command_that_fails_is_a_problem_until_the_next_start(tmp_path):
             assert (shown in page.text) == bool(found)
             kit.reset()
             assert kit.api.admin("GET", "status")["problems"] == found
+
+
+def test_commands_find_localyun_without_its_environment(tmp_path, monkeypatch):
+    """Its folder is the last of their search path."""
+    file = tmp_path / "localyun.yaml"
+    file.write_text('hooks:\n  ready: ["localyun queue create made", "echo > last"]\n')
+    monkeypatch.setenv("PATH", os.defpath)
+
+    with Emulator(config=file, state=tmp_path / "state") as kit:
+        eventually((tmp_path / "last").exists)
+
+        assert "made" in kit.command("queue", "list").split()
 
 
 def test_files_that_empty_pages_of_the_console_show_have_an_effect(tmp_path):
