@@ -146,8 +146,13 @@ class Composition:
 
         return read_through(database)
 
+    async def release(self, files: Collection[str]) -> None:
+        """Remove those of *files* that no table names any more."""
+        await self._functions.release()
+        await self._objects.release(files)
+
     async def suspend(self) -> None:
-        """End what runs: all tables are about to be replaced."""
+        """End what runs: all tables, and the files they name, are about to be replaced."""
         await self._workflow.suspend()  # first: its executions call the others
         await self._functions.suspend()
         await self._messages.suspend()
@@ -155,6 +160,7 @@ class Composition:
 
     async def resume(self) -> None:
         """Resume from what the tables hold now; every timer has been dropped, and what memory held of them."""
+        self._objects.resume()
         self._messages.resume()
         await asyncio.sleep(0)  # whoever is served while all this stands still
         await self._functions.resume()

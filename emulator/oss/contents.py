@@ -1,14 +1,15 @@
 """The bytes of objects: one file for each piece of content, written once, read by stretches, removed when unneeded.
 
 Hashing and files are the work of a few named threads. A file is written under a draft name and renamed, so what has
-its own name is whole. Who reads holds the pieces; a file that is to go while it is held goes afterwards.
+its own name is whole. Who reads holds the pieces; a file that is to go while it is held goes afterwards. What a row
+names is never removed: rows may have come back since somebody asked for it.
 """
 
 import asyncio
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from hashlib import md5
 from pathlib import Path
@@ -34,16 +35,23 @@ def remove_drafts(folder: Path) -> None:
 class Contents:
     """The folder of content; *folder* is made when the first object comes.
 
-    With *sync* a file is on disk, not only with the system, before it counts as written.
+    *needed* tells whether a row names a piece of content. While *going* is clear, rows and files are being replaced and
+    none is removed. With *sync* a file is on disk, not only with the system, before it counts as written.
     """
 
-    def __init__(self, folder: Path, ids: Ids, *, sync: bool) -> None:
+    def __init__(
+        self, folder: Path, ids: Ids, needed: Callable[[str], bool], going: asyncio.Event, *, sync: bool
+    ) -> None:
         self._folder = folder
         self._ids = ids
+        self._needed = needed
+        self._going = going
         self._sync = sync
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="oss-content")
         self._held: Counter[str] = Counter()
         self._doomed: set[str] = set()
+        self._postponed: list[str] = []
+        self._removals: set[Future[None]] = set()
 
     async def add(self, data: bytes) -> Content:
         """Store *data* until `remove`, or until a start finds that no row refers to it.
@@ -86,13 +94,28 @@ class Contents:
             self.remove([name for name in names if name in self._doomed])
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove content, at once or when its last reader is done."""
-        names = list(names)
-        self._doomed.update(name for name in names if name in self._held)
-        free = [name for name in names if name not in self._held]
+        """Remove content that no row names, at once or when its last reader is done."""
+        if not self._going.is_set():
+            self._postponed += names
+            return
+        unneeded = [name for name in names if not self._needed(name)]
+        self._doomed.update(name for name in unneeded if name in self._held)
+        free = [name for name in unneeded if name not in self._held]
         self._doomed.difference_update(free)
         if free:
-            self._threads.submit(self._unlink, free)
+            removal = self._threads.submit(self._unlink, free)
+            self._removals.add(removal)
+            removal.add_done_callback(self._removals.discard)
+
+    async def removed(self) -> None:
+        """Wait until all that was to be removed is gone, but for what is held."""
+        if self._removals:
+            await asyncio.to_thread(wait, list(self._removals))
+
+    def resume(self) -> None:
+        """Remove what was to be removed meanwhile, by what the rows are now."""
+        postponed, self._postponed = self._postponed, []
+        self.remove(postponed)
 
     async def keep_only(self, needed: Collection[str]) -> None:
         """Remove every file that is not in *needed*: what an interrupted write or removal has left."""

@@ -5,7 +5,7 @@ imports in one when an operation needs the model.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from emulator.oss.store import ObjectStore
 
 SCHEMA = Schema("oss", Path(__file__).parent / "schema")
+
+_FILES = "objects"
+"""The folder of content below the emulator's, as checkpoints have it."""
 
 _PUBLIC = ("public-read", "public-read-write")
 
@@ -41,6 +44,9 @@ class LazyStorage:
         self._home = home
         self._sync = sync
         self._opened: tuple[ObjectStorage, Mapping[str, Operation]] | None = None
+        self._going = asyncio.Event()
+        """Clear between `suspend` and `resume`."""
+        self._going.set()
 
     def connect(self, watcher: "Watcher") -> None:
         """Report changes of objects to *watcher*; has to be called before the first request."""
@@ -61,11 +67,11 @@ class LazyStorage:
             await asyncio.to_thread(_import)
         if self._opened is None:  # another call may have come first
             from emulator.oss import buckets, objects, settings, uploads  # imported by now
-            from emulator.oss.contents import Contents
             from emulator.oss.storage import ObjectStorage
 
-            contents = Contents(self._folder, self._ids, sync=self._sync)
-            storage = ObjectStorage(self._database, contents, self._ids, self._watcher, home=self._home)
+            storage = ObjectStorage(
+                self._database, self._folder, self._ids, self._watcher, self._going, home=self._home, sync=self._sync
+            )
             operations = operations_of(buckets, settings, objects, uploads)
             self._opened = (storage, {each.route: each for each in operations})
         return self._opened
@@ -105,12 +111,27 @@ class LazyStorage:
 
     def files(self) -> list[str]:
         """Return the content the rows name, as paths below the emulator's folder."""
-        return [f"objects/{name[:2]}/{name}" for name in self._rows().contents()]
+        return [f"{_FILES}/{name[:2]}/{name}" for name in self._rows().contents()]
+
+    async def release(self, files: Iterable[str]) -> None:
+        """Remove those of *files*, as `files` returns them, that hold content no row names any more."""
+        names = [Path(each).name for each in files if each.startswith(f"{_FILES}/")]
+        if names:
+            contents = (await self.storage()).contents
+            contents.remove(names)
+            await contents.removed()
 
     async def suspend(self) -> None:
-        """Wait until the model, if it is being built, is complete: the rows are about to be replaced."""
+        """Let nothing be read of the rows or removed of the files until `resume`: both are about to be replaced."""
+        self._going.clear()
         if self._opened is not None:
             await self._opened[0].suspend()
+
+    def resume(self) -> None:
+        """Resume from what rows and files are now."""
+        self._going.set()
+        if self._opened is not None:
+            self._opened[0].contents.resume()
 
     async def reset(self) -> None:
         """Delete every bucket and object."""

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from emulator.kernel.frozen import replace
@@ -34,20 +35,24 @@ _SLICE = 200
 class ObjectStorage:
     """Buckets and what the operations on objects and uploads share. One object per emulator, on the loop's thread.
 
-    ``home`` is the region of buckets that are made through a loopback address.
+    *folder* and *sync* are those of `Contents`. While *going* is clear the rows are being replaced. ``home`` is the
+    region of buckets that are made through a loopback address.
     """
 
     def __init__(
-        self, database: Database, contents: Contents, ids: Ids, watcher: Watcher | None, *, home: Region
-    ) -> None:
+        self, database: Database, folder: Path, ids: Ids, watcher: Watcher | None, going: asyncio.Event,
+        *, home: Region, sync: bool,
+    ) -> None:  # fmt: skip
         self.rows = ObjectStore(database)
-        self.contents = contents
+        self.contents = Contents(folder, ids, self.rows.needs, going, sync=sync)
         self.ids = ids
         self._database = database
         self._watcher = watcher
+        self._going = going
         self._home = home
         self._model: S3Model | None = None
         self._loading: asyncio.Task[None] | None = None
+        self._forgotten = 0
         self._swept = False
         database.on_rollback(self._forget)
 
@@ -57,6 +62,7 @@ class ObjectStorage:
         Raises: ExtraMissing.
         """
         while self._model is None:
+            await self._going.wait()
             if self._loading is None:
                 self._loading = asyncio.get_running_loop().create_task(self._load(), name="oss:load")
             await asyncio.shield(self._loading)
@@ -70,16 +76,18 @@ class ObjectStorage:
         await self.contents.close()
 
     async def suspend(self) -> None:
-        """Wait until the model, if it is being built, is complete: the rows are about to be replaced."""
+        """Wait until neither a model is being built nor a file removed: rows and files are about to be replaced."""
         if self._loading is not None:
             await asyncio.wait([self._loading])
+        await self.contents.removed()
 
     async def reset(self) -> None:
         """Delete every bucket and object."""
+        named = self.rows.contents()
         self.rows.clear()
         self._forget()
-        await self._database.committed()
-        await self.contents.keep_only(())
+        await self.settle(named)
+        await self.contents.removed()
 
     def unit(self) -> AbstractContextManager[None]:
         """Make what is written, and what the watcher writes of it, all happen or none."""
@@ -196,24 +204,32 @@ class ObjectStorage:
 
     async def _load(self) -> None:
         try:
-            model = await asyncio.to_thread(_new_model)
-            async for bucket in in_turns(self.rows.buckets(), _SLICE):
-                model.put_bucket(bucket)
-            for slice_ in self.rows.objects(_SLICE):
-                await self.contents.in_thread(lambda some=slice_: model.load(some))  # type: ignore[misc]
-            async for name, upload, parts in in_turns(self.rows.uploads(), _SLICE):
-                model.put_upload(name, upload)
-                async for part in in_turns(parts, _SLICE):
-                    model.put_part(name, upload.id, part)
-            if not self._swept:  # later there is content on its way into the rows
-                await self.contents.keep_only(self.rows.contents())
-                self._swept = True
-            self._model = model
+            while self._model is None:
+                seen = self._forgotten
+                model = await self._built()
+                if seen == self._forgotten:  # or it is of rows that have changed on the way
+                    self._model = model
         finally:
             self._loading = None
 
+    async def _built(self) -> "S3Model":
+        model = await asyncio.to_thread(_new_model)
+        async for bucket in in_turns(self.rows.buckets(), _SLICE):
+            model.put_bucket(bucket)
+        for slice_ in self.rows.objects(_SLICE):
+            await self.contents.in_thread(lambda some=slice_: model.load(some))  # type: ignore[misc]
+        async for name, upload, parts in in_turns(self.rows.uploads(), _SLICE):
+            model.put_upload(name, upload)
+            async for part in in_turns(parts, _SLICE):
+                model.put_part(name, upload.id, part)
+        if not self._swept:  # later there is content on its way into the rows
+            await self.contents.keep_only(self.rows.contents())
+            self._swept = True
+        return model
+
     def _forget(self) -> None:
         self._model = None
+        self._forgotten += 1
 
 
 def _new_model() -> "S3Model":

@@ -134,6 +134,10 @@ class ObjectStore:
         """Return the ids of all content that is needed."""
         return frozenset(row[0] for row in self._database.read("SELECT id FROM oss_contents"))
 
+    def needs(self, content: str) -> bool:
+        """Whether a row names a piece of content."""
+        return self._database.read("SELECT 1 FROM oss_contents WHERE id = ?", (content,)).fetchone() is not None
+
     def acls(self, bucket: str, key: str) -> tuple[str, str] | None:
         """Return the ACLs of a bucket and of an object in it ("" when there is none), None without such a bucket."""
         row = self._database.read("SELECT acl FROM oss_buckets WHERE name = ?", (bucket,)).fetchone()

@@ -99,6 +99,17 @@ class Site:
         async with asyncio.timeout(HANGS_S):
             return await self._exchange(self._signed(operation))
 
+    async def apart(self, operation: Operation) -> Answer:
+        """Send *operation* on a connection of its own and return the answer, however long it waits.
+
+        Raises: as `whole`.
+        """
+        caller = self.sibling()
+        try:
+            return await caller.whole(operation)
+        finally:
+            await caller.hang_up()
+
     async def call(self, operation: Operation) -> Answer | None:
         """Send *operation* and return the answer, None when it waits for something as it may.
 

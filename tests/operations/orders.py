@@ -36,6 +36,7 @@ STATE = {
     "users": "SELECT name FROM ram_users",
     "members": "SELECT user, group_name FROM ram_members",
     "accounts": "SELECT account FROM ram_accounts",
+    "objects": "SELECT bucket, key, crc FROM oss_objects",
     "clock": "SELECT frozen_at FROM lab_clock",
 }
 """What is left, without ids and times."""
@@ -84,6 +85,10 @@ def _fnf(name: str, **given: str) -> Operation:
 
 def _ram(name: str, **given: str) -> Operation:
     return Operation("ram", name, "rpc", "2015-05-01", "POST", "/", given, {}, None, "form")
+
+
+def _oss(method: str, path: str, body: bytes = b"") -> Operation:
+    return Operation("oss", f"{method} {path}", "oss", "", method, path, {}, {}, body, "bytes")
 
 
 def _admin(method: str, path: str, **given: Any) -> Operation:
@@ -173,6 +178,15 @@ THEMES: dict[str, list[Operation]] = {
         _fc("CreateFunction", "POST", "/functions", _function("g")),
         _admin("POST", "reset", service="fc"), _admin("POST", "reset"),
     ],
+    "files": [
+        *[_admin("POST", f"checkpoints/{BASE}/restore")] * 2, _admin("POST", "checkpoints/c"),
+        _admin("POST", "checkpoints/c/restore"),
+        _oss("PUT", "/files/name", b"new"), _oss("DELETE", "/files/name"), _oss("GET", "/files/name"),
+        _fc("CreateFunction", "POST", "/functions", _function("g")),
+        _fc("DeleteFunctionVersion", "DELETE", "/functions/f/versions/1"),
+        _fc("DeleteFunction", "DELETE", "/functions/f"),
+        _admin("POST", "reset", service="fc"), _admin("POST", "reset", service="oss"), _admin("POST", "reset"),
+    ],
 }  # fmt: skip
 
 
@@ -191,6 +205,7 @@ async def furnish(site: Site) -> None:
         _mns("PUT", "/topics/t", "<Topic/>"),
         _fc("CreateFunction", "POST", "/functions", _function("f")),
         _fc("PublishFunctionVersion", "POST", "/functions/f/versions", {}),
+        _oss("PUT", "/files"), _oss("PUT", "/files/name", b"content"),
         _fnf("CreateFlow", Name="f", Definition=_REST, Description="", Type="FDL"),
         _ram("CreateUser", UserName="u"), _ram("CreateGroup", GroupName="g"),
         _admin("POST", "clock", freeze=True), _admin("POST", "settle"), _admin("POST", f"checkpoints/{BASE}"),
@@ -229,11 +244,11 @@ class Orders:
         found: dict[int, Answer] = {}
         if pauses is None:
             for at in order:
-                found[at] = await self._alone(group[at])
+                found[at] = await self._site.apart(group[at])
         else:
             tasks = {}
             for at, turns in zip(order, pauses, strict=True):
-                tasks[at] = asyncio.ensure_future(self._alone(group[at]))
+                tasks[at] = asyncio.ensure_future(self._site.apart(group[at]))
                 for _ in range(turns):
                     await asyncio.sleep(0)
             for at, task in tasks.items():
@@ -241,18 +256,13 @@ class Orders:
         await self._must(_admin("POST", "settle", timeout="10s"))
         answers = tuple(_shown(found[at]) for at in range(len(group)))
         broken = {name: rows for name, sql in INVARIANTS.items() if (rows := self._site.rows(sql))}
+        work = self._site.emulator.config.state
+        if missing := [each for each in self._site.emulator.services.files() if not (work / each).is_file()]:
+            broken["rows whose files are missing"] = missing
         self._site.trouble.texts += [f"after {[str(each) for each in group]}: {broken}"] if broken else []
         self._site.trouble.texts += [f"{group[at]}: {each}" for at, each in found.items() if each.status >= 500]
         left = {name: sorted(map(repr, self._site.rows(sql))) for name, sql in STATE.items()}
         return Outcome(answers, json.dumps(left))
-
-    async def _alone(self, operation: Operation) -> Answer:
-        """Make a call on a connection of its own."""
-        caller = self._site.sibling()
-        try:
-            return await caller.whole(operation)
-        finally:
-            await caller.hang_up()
 
     async def _must(self, operation: Operation) -> None:
         answer = await self._site.call(operation)

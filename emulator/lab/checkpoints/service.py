@@ -194,46 +194,43 @@ class Checkpoints:
         return await self._alone(self._restore(name), f"restore {name}")
 
     async def _restore(self, name: str) -> About:
-        about, tables, given = await asyncio.to_thread(self._open, name)
+        about, tables = await asyncio.to_thread(self._open, name)
         exchange = Exchange(self._database)
+        given: list[str] = []
+
+        async def replace() -> None:
+            # not before: what stands still removes no file that another has just found in its place
+            await asyncio.to_thread(self._store.put_back, name, given)
+            await exchange.replace(tables)
+            self._time.take_up()
+
         try:
             with closing(tables), _tables_read():
-                gone = await self._standstill.exchange(
-                    exchange, lambda: self._replace(exchange, tables), lambda: self._undo(exchange)
-                )
+                gone = await self._standstill.exchange(exchange, replace, lambda: self._undo(exchange))
         except BaseException:
-            await self.release(set(given).difference(self._services.files()))
+            await self.release(given)
             raise
         self._put_back(self._in_memory.get(name))
         self._resumed()
         await self.release(gone)
         return about
 
-    async def _replace(self, exchange: Exchange, tables: sqlite3.Connection) -> None:
-        await exchange.replace(tables)
-        self._time.take_up()
-
     async def _undo(self, exchange: Exchange) -> None:
         await exchange.undo()
         self._time.take_up()
 
     async def release(self, files: Collection[str]) -> None:
-        """Delete *files*, which no table names any more; copies in checkpoints stay."""
+        """Delete those of *files* that no table names any more; copies in checkpoints stay."""
         if files:
-            await asyncio.to_thread(self._store.release, files)
+            await self._services.release(files)
 
-    def _open(self, name: str) -> tuple[About, sqlite3.Connection, list[str]]:
-        """Return a checkpoint, its tables, and the files that the work folder has got for them."""
+    def _open(self, name: str) -> tuple[About, sqlite3.Connection]:
+        """Return a checkpoint and its tables."""
         about = self._store.about(name)
         if self._sound.get(name, ()) != self._store.fingerprint(name):
             about = self._make_sound(about)
         with _tables_read():
-            tables = self._store.tables(name)
-        try:
-            return about, tables, self._store.put_back(name)
-        except BaseException:
-            tables.close()
-            raise
+            return about, self._store.tables(name)
 
     def _make_sound(self, about: About) -> About:
         draft = self._store.draft()

@@ -6,7 +6,7 @@ there as after a start. Processes that make function instances stay.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -26,8 +26,12 @@ class Suspendable(Protocol):
         """Return the files the tables name: paths below the work folder."""
         ...
 
+    async def release(self, files: Collection[str]) -> None:
+        """Remove those of *files* that no table names any more; their owners know who uses them."""
+        ...
+
     async def suspend(self) -> None:
-        """End what runs: all tables are about to be replaced."""
+        """End what runs, removal of files too: all tables, and the files they name, are about to be replaced."""
         ...
 
     async def resume(self) -> None:

@@ -205,22 +205,18 @@ class CheckpointStore:
             self.discard(old)
         self.archive(name).unlink(missing_ok=True)
 
-    def put_back(self, name: str) -> list[str]:
-        """Give the work folder the files of a checkpoint that it does not have; return these."""
+    def put_back(self, name: str, given: list[str]) -> None:
+        """Give the work folder the files of a checkpoint that it does not have; add each to *given*.
+
+        Raises: OSError.
+        """
         root = self._folder / name / FILES
-        given = []
         for file in files_of(root):
             target = self._work / file
             if not target.exists():
                 target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                _link(root / file, target)
                 given.append(file)
-        return given
-
-    def release(self, files: Iterable[str]) -> None:
-        """Remove *files* from the work folder: no table names them any more."""
-        for name in files:
-            (self._work / name).unlink(missing_ok=True)
+                _link(root / file, target)
 
     def tables(self, name: str) -> sqlite3.Connection:
         """Open the tables of a checkpoint, which are sound and of this program's schema; close them after use.

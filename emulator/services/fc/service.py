@@ -162,9 +162,12 @@ class FunctionCompute:
         await self.logbook.close()
 
     async def forget(self) -> None:
-        """Delete what is in no table: logs, and packages that no function names any more."""
+        """Delete what is in no table but no file of `files`: logs."""
         await self.logbook.clear()
-        self.unused_packages.remove()
+
+    async def release(self) -> None:
+        """Remove the packages that no function names any more."""
+        await self.unused_packages.remove()
 
     async def reset(self) -> None:
         """Forget every resource, tag and log; functions of the folder are loaded anew."""
@@ -180,6 +183,7 @@ class FunctionCompute:
         self.retire(family(*key) for key in known)
         await self._take_again()
         await self.forget()
+        await self.release()
         self.provisioner.start()
         await self.sessions.start()
 
@@ -188,13 +192,14 @@ class FunctionCompute:
         return [f"code/{digest}.zip" for digest in self.store.digests()]
 
     async def suspend(self) -> None:
-        """End what runs: the tables are about to be replaced, and `resume` goes on from them."""
+        """End what runs: tables and files are about to be replaced, and `resume` goes on from them."""
         self._shown_names = set(self.sources.host_names())
         await self.sources.close()
         await self.async_queue.close()
         await self.provisioner.close()
         self.sessions.close()
         self.instances.end_all()
+        await self.unused_packages.suspend()
 
     async def resume(self) -> None:
         """Resume from what the tables hold now, after `suspend` and after every timer has been dropped."""

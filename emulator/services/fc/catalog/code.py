@@ -9,9 +9,9 @@ import asyncio
 import logging
 import os
 from binascii import a2b_base64
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -83,7 +83,7 @@ class CodeStore:
     def __init__(self, folder: Path) -> None:
         self._folder = folder.absolute()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="fc-code")
-        self._being_added = 0
+        self._holders = 0
         self._drafts = 0
 
     def path(self, code: Code) -> Path:
@@ -110,11 +110,8 @@ class CodeStore:
         Raises: UnsafeArchive; InvalidArgument when the package has another checksum than *expected_checksum*, or what
         *read* raises; OSError when the disk fails.
         """
-        self._being_added += 1
-        try:
+        with self.held():
             yield await self.in_thread(lambda: self._store(read(), expected_checksum, of_bucket=of_bucket))
-        finally:
-            self._being_added -= 1
 
     async def keep(self, package: bytes) -> Code:
         """Store *package* for download only, without unpacking it.
@@ -129,6 +126,15 @@ class CodeStore:
 
         return await self.in_thread(job)
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Begin to remove no package while the context lasts."""
+        self._holders += 1
+        try:
+            yield
+        finally:
+            self._holders -= 1
+
     async def unpack_missing(self, digests: Collection[str]) -> None:
         """Unpack the packages that have come back without their directories.
 
@@ -139,11 +145,15 @@ class CodeStore:
             await self.in_thread(lambda: self._unpack_stored(missing))
 
     async def remove_unused(self, used: Collection[str]) -> bool:
-        """Remove every package but those in *used*; False (and nothing done) while a package is being added."""
-        if self._being_added:
+        """Remove every package but those in *used*; False (and nothing done) while packages are held."""
+        if self._holders:
             return False
         await self.in_thread(lambda: self._remove_but(frozenset(used)))
         return True
+
+    async def idle(self) -> None:
+        """Wait until the thread has done what it was given before."""
+        await self.in_thread(lambda: None)
 
     async def in_thread(self, job: Callable[[], T]) -> T:
         """Run *job* in the thread of this store."""
@@ -362,18 +372,23 @@ class UnusedPackages:
 
     def remove_later(self, delay_s: int = limits.CODE_KEPT_AFTER_USE_S) -> None:
         """Remove them when calls that still run their code have had time to end, or after *delay_s*."""
-        self._timers.call_at(Millis(self._clock.now() + delay_s * SECOND), _REMOVAL, self.remove)
+        self._timers.call_at(Millis(self._clock.now() + delay_s * SECOND), _REMOVAL, self._remove_now)
 
-    def remove(self) -> None:
-        """Remove them after the transaction of this moment, or later when a package is just being added."""
-        self._tasks.spawn(self._remove(), "remove")
+    def _remove_now(self) -> None:
+        self._tasks.spawn(self.remove(), "remove")
 
-    async def _remove(self) -> None:
+    async def remove(self) -> None:
+        """Remove them after the transaction of this moment, or later when a package is held."""
         await self._database.committed()
         if not await self._codes.remove_unused(self._store.digests() | set(self._packages.offered())):
             self.remove_later()
 
+    async def suspend(self) -> None:
+        """End the removal under way; none begins before `remove_later`. Rows and files are about to be replaced."""
+        await self.close()
+        await self._codes.idle()
+
     async def close(self) -> None:
-        """End the removal under way."""
+        """Begin no removal."""
         self._timers.cancel(_REMOVAL)
         await self._tasks.close()

@@ -344,8 +344,10 @@ async def get_function_code(fc: FunctionCompute, call: OperationRequest) -> Resp
     Source: API reference, GetFunctionCode; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
     function = fc.resolver.function(call.tenant, *codec.function_of(call), codec.qualifier_of(call))
-    package = await fc.packages.of_function(function)
-    return codec.json_answer({"url": fc.code_url(fc.packages.offer(package)), "checksum": package.checksum})
+    with fc.codes.held():  # nothing names it before it is offered
+        package = await fc.packages.of_function(function)
+        url = fc.code_url(fc.packages.offer(package))
+    return codec.json_answer({"url": url, "checksum": package.checksum})
 
 
 def _function_answer(fc: FunctionCompute, call: OperationRequest, function: Function) -> Response:

@@ -83,6 +83,7 @@ async def publish_version(fc: FunctionCompute, call: OperationRequest) -> Respon
 
 async def _packed(fc: FunctionCompute, head: Function, held: AsyncExitStack) -> Function:
     """Return a function with what a version keeps of it; its code, used in place, is stored while *held* lasts."""
+    held.enter_context(fc.codes.held())  # nothing names it before the version does
     package = await fc.packages.packed(head)
     content = fc.codes.package(package.digest)
     if content is None:

@@ -81,7 +81,7 @@ async def test_deleted_version_goes_on_serving_functions_that_use_it(site, pack)
 
     gone = await site.v1("DELETE", "/layers/tools/versions/1")
     again = await site.v1("GET", "/layers/tools/versions/1")
-    site.fc.unused_packages.remove()
+    await site.fc.unused_packages.remove()
     await site.v1("POST", "/services/shop/functions/order/invocations", b"")
     update = await site.v1("PUT", "/services/shop/functions/order", {"layers": [ARN.format(1)], "timeout": 9})
     other = await site.make_function(name="other", layers=[ARN.format(1)])
