@@ -266,7 +266,7 @@ OBJECTS = ("oss_buckets", "oss_contents", "oss_objects", "oss_parts", "oss_setti
 
 OF_INSTALLATION = {
     "lab_clock", "lab_effects", "mns_deleted_queues", "mns_deleted_subscriptions", "schema_versions",
-    "usage_amounts", "workflow_restarts", "workflow_secret",
+    "usage_amounts", "workflow_numbers", "workflow_restarts", "workflow_secret",
 }  # fmt: skip
 """Tables of the installation."""
 

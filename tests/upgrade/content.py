@@ -161,6 +161,10 @@ class World:
 
     def _flows(self):
         call = self.client.workflow
+        call("CreateFlow", Name="gone", Description="", Type="FDL", Definition=DONE)
+        call("StartExecution", FlowName="gone", ExecutionName="first")
+        self.client.admin("POST", "reset", {"flow": "gone"})
+        call("DeleteFlow", Name="gone")
         for name, text in (("waits", FLOW), ("ends", DONE), ("calls", CALL)):
             call("CreateFlow", Name=name, Description="kept", Type="FDL", Definition=text)
             call("StartExecution", FlowName=name, ExecutionName="first", Input='{"n": 1}')

@@ -281,6 +281,7 @@ def test_there_is_a_file_of_each_kept_version():
         "0.1-written-with-lookups",
         "0.1-written-with-pages",
         "0.1-written-with-versions",
+        "0.1-written-without-numbers",
         "1.0.0",
     ]
     assert Path(KEPT[0]).stat().st_size < 200_000

@@ -263,6 +263,7 @@ class Workflow:
 
     def reset(self) -> None:
         """Forget every flow and execution of every account."""
+        self._store.keep_numbers()
         self._tenants.clear()
         self._flow_store.forget()
         self._store.forget()

@@ -16,6 +16,7 @@ UNSHOWN = {
     "mns_outbox": "mails and short messages, on no page",
     "mns_tallies": "of the messages, which are named",
     "workflow_worlds": "of the flows, which are named",
+    "workflow_numbers": "of executions that are no more",
     "workflow_secret": "of nobody",
     "workflow_definitions": "of the flows, which are named",
     "workflow_calls": "of the turns, which are named",

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import groupby, islice, takewhile
 from typing import Any
 
@@ -63,6 +63,10 @@ _RUNS = (
 _REPORTED = " AND id NOT IN (SELECT execution FROM workflow_callbacks)"
 """An execution whose end is still to be reported to a task token stays."""
 
+_NEXT_ID = (
+    "max(ifnull((SELECT max(id) FROM workflow_executions), 0), ifnull((SELECT execution FROM workflow_numbers), 0)) + 1"
+)
+
 _RESTARTS_KEPT = 1_000
 _ABOVE_ALL_NAMES = "~"  # names have letters, digits, - and _
 
@@ -75,30 +79,33 @@ class ExecutionStore:
         self._tenants = tenants
         self.generation = 0
         """A number that grows whenever ids of executions may stand for others: some were removed, or all replaced."""
-        self._latest = 0
-        """The id of the latest execution; it must not come back when that is removed, since keys of calls have it."""
         database.on_rollback(self.forget)
 
     def forget(self) -> None:
         """Let nothing that was made of the tables so far hold any longer."""
         self.generation += 1
-        self._latest = 0
+
+    def keep_numbers(self) -> None:
+        """Let no id come back that was given so far: executions are about to be removed, and keys of calls stay."""
+        self._database.write(
+            "INSERT INTO workflow_numbers (id, execution)"
+            " SELECT 1, ifnull(max(id), 0) FROM workflow_executions WHERE true"
+            " ON CONFLICT (id) DO UPDATE SET execution = max(execution, excluded.execution)"
+        )
 
     def add(self, tenant: Tenant, flow: FlowRecord, new: NewExecution) -> LiveExecution:
         """Keep an accepted execution; it is ready to run. Of an element of a map, what its run says is left out."""
         world, request, settings = self._tenants.id_of(tenant), current_trace(), flow.settings
         row = self._database.write(
-            "INSERT INTO workflow_executions (id, world, flow, definition, role_arn, environment,"
+            "INSERT INTO workflow_executions (id, world, flow, definition, role_arn, environment,"  # noqa: S608 - _NEXT_ID
             " version, trace, name, input, callback_token, started_at, qualifier, map_run, map_index, status, ready)"
-            " VALUES (max(?, ifnull((SELECT max(id) FROM workflow_executions), 0)) + 1,"
-            " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'Starting', 1)",
+            f" VALUES ({_NEXT_ID}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'Starting', 1)",
             (
-                self._latest, world, flow.id, flow.definition_id, settings.role_arn, settings.environment, flow.version,
+                world, flow.id, flow.definition_id, settings.role_arn, settings.environment, flow.version,
                 request, *new,
             ),
         ).lastrowid  # fmt: skip
         assert row is not None
-        self._latest = row
         return LiveExecution(
             ExecutionId(row), tenant, world, flow.name, new.name, flow.definition_id, new.input, new.callback_token,
             new.started_at, halted=False, last_event=0, snapshot=None, is_express=settings.is_express, trace=request,
@@ -298,12 +305,16 @@ class ExecutionStore:
         """Remove up to *limit* ended executions of a flow; return how many."""
         sql = "SELECT id FROM workflow_executions WHERE flow = ? AND stopped_at IS NOT NULL LIMIT ?"
         rows = self._database.read(sql, (flow, limit)).fetchall()
+        if rows:
+            self.keep_numbers()
         for (execution,) in rows:
             self._clear(execution)
         return len(rows)
 
-    def _clear_some(self, ended: Iterable[tuple[int, int]], rows: int) -> int:
+    def _clear_some(self, ended: Sequence[tuple[int, int]], rows: int) -> int:
         """Remove executions, each with the id of its last event, until *rows* rows have gone; return what is left."""
+        if ended:
+            self.keep_numbers()
         for execution, last_event in ended:
             if rows <= 0:
                 break

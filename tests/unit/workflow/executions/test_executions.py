@@ -596,7 +596,22 @@ async def test_a_task_hears_that_the_flow_of_its_execution_was_reset(workflow):
         assert (await bench.call("ListExecutions", FlowName="child"))["Executions"] == []
 
 
-async def test_a_new_execution_is_not_taken_for_a_deleted_one_on_a_stopped_clock(workflow):
+async def _delete(bench):
+    await bench.call("DeleteFlow", Name="f")
+    await bench.settle()
+
+
+async def _reset_flow(bench):
+    await bench.service.reset_flow(WORLD, "f")
+
+
+async def _reset(bench):
+    bench.service.reset()
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize("remove", [_delete, _reset_flow, _reset])
+async def test_a_new_execution_is_not_taken_for_a_removed_one_on_a_stopped_clock(workflow, tmp_path, remove, restarted):
     """Same name and same millisecond: the asynchronous call is made, and its own result comes."""
     queued = f"""
 version: v1
@@ -604,14 +619,16 @@ type: flow
 steps:
   - {{type: task, name: t, resourceArn: '{FN}', pattern: sync, serviceParams: {{InvocationType: Async}}}}
 """
-    async with workflow() as bench:
+    async with workflow(tmp_path / "state.db") as bench:
         bench.functions.on("f", dict)
         for number in (1, 2):
-            await bench.flow(queued)
+            if remove is not _reset_flow or number == 1:
+                await bench.flow(queued)
             await bench.begin({"n": number})
             output = (await bench.describe())["Output"]
-            await bench.call("DeleteFlow", Name="f")
-            await bench.settle()
+            await remove(bench)
+            if restarted:
+                await bench.restart()
 
         assert output == '{"n":2}'
         assert [given for _, given, _ in bench.functions.calls] == [{"n": 1}, {"n": 2}]
