@@ -34,7 +34,7 @@ from emulator.lab.sinks import SinkFront
 from emulator.oss.front import OssFront
 from emulator.records.front import PRODUCTS, LogFront, NetworkFront
 from emulator.services.fc import admin as fc_admin
-from emulator.services.fc.admin import FunctionAdmin
+from emulator.services.fc.administration import FunctionAdmin
 from emulator.services.fc.front import FcFront
 from emulator.services.mns import admin as mns_admin
 from emulator.services.mns.front import ManagementFront, MnsFront

@@ -9,7 +9,7 @@ from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import Tenant
 from emulator.kernel.metering import Amount
 from emulator.lab.errors import LabError
-from emulator.services.fc.admin import FunctionAdmin
+from emulator.services.fc.administration import FunctionAdmin
 from emulator.services.fc.invoke.metering import of_call
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns.service import MessageService

@@ -22,7 +22,7 @@ from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.identity import Region, Tenant
 from emulator.lab.service import Bench, Lab
 from emulator.oss.service import LazyStorage
-from emulator.services.fc.admin import FunctionAdmin
+from emulator.services.fc.administration import FunctionAdmin
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns.service import MessageService
 from emulator.services.workflow.service import Workflow

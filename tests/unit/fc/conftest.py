@@ -18,7 +18,7 @@ from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import AccountId, Principal, Region, Tenant
 from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
-from emulator.services.fc.admin import FunctionAdmin
+from emulator.services.fc.administration import FunctionAdmin
 from emulator.services.fc.front import FcFront
 from emulator.services.fc.invoke.logbook import LogBook
 from emulator.services.fc.model import MessageTarget

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from emulator.services.fc import admin
+from emulator.services.fc import administration
 
 HTTP = {"authType": "anonymous", "methods": ["GET", "post"]}
 TIMER = {"cronExpression": "0 0 4 * * *", "payload": "tea"}
@@ -348,7 +348,7 @@ async def test_a_page_of_triggers_costs_what_is_on_it(site, monkeypatch):
 @pytest.mark.parametrize("number", [0, 1, 7])
 async def test_all_triggers_come_some_at_a_time(site, monkeypatch, number):
     """In their order, each once, read in as many statements as there are pages, and one more."""
-    monkeypatch.setattr(admin, "_AT_ONCE", 3)
+    monkeypatch.setattr(administration, "_AT_ONCE", 3)
     await site.make_function()
     for each in range(number):
         await make_trigger(site, triggerName=f"t{each}")
