@@ -151,11 +151,15 @@ class Composition:
         await self._functions.release()
         await self._objects.release(files)
 
-    async def suspend(self) -> None:
-        """End what runs: all tables, and the files they name, are about to be replaced."""
+    async def rest(self) -> None:
+        """End what runs; services answer requests and begin nothing of themselves before `resume`."""
         await self._workflow.suspend()  # first: its executions call the others
         await self._functions.suspend()
         await self._messages.suspend()
+
+    async def suspend(self) -> None:
+        """End what runs: all tables, and the files they name, are about to be replaced."""
+        await self.rest()
         await self._objects.suspend()
 
     async def resume(self) -> None:

@@ -67,11 +67,11 @@ class Stage:
 
     async def _start(self) -> None:
         await self._emulator.start()
-        await self._emulator.services.suspend()
+        await self._emulator.services.rest()
 
     async def _clear(self) -> None:
         await self._emulator.reset({})
-        await self._emulator.services.suspend()
+        await self._emulator.services.rest()
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
