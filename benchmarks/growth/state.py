@@ -121,6 +121,7 @@ LEFT: dict[str, str] = {
     "workflow_calls": "under way: see the distributed map",
     "workflow_definitions": "shared by the copies",
     "workflow_map_runs": "see the distributed map",
+    "workflow_numbers": "one row",
     "workflow_restarts": "bounded",
     "workflow_secret": "one row",
     "workflow_wakeups": "see the parked executions",
