@@ -182,7 +182,7 @@ class ObjectStorage:
         Raises: as `bucket`.
         """
         model, _ = await self.bucket(caller, name)
-        return await self.contents.in_thread(lambda: model.totals(name))
+        return await self.contents.in_thread(model.totals(name))
 
     async def delete_bucket(self, caller: Caller, name: str) -> None:
         """Remove an empty bucket.
