@@ -302,11 +302,13 @@ class AsyncQueue:
         self._running.setdefault(call.lane, {})[call.seq] = None
 
         def launch(failure: CommitFailed | None) -> None:
-            if failure is None and self._open:
-                task = self._tasks.spawn(self._attempt(call), call.request_id)
-                self._running[call.lane][call.seq] = task
-            elif failure is not None:
-                self._running[call.lane].pop(call.seq, None)
+            running = self._running.get(call.lane, {})
+            if call.seq not in running:
+                return  # broken off before it began
+            if failure is None:
+                running[call.seq] = self._tasks.spawn(self._attempt(call), call.request_id)
+            else:
+                del running[call.seq]
                 self._pump_at(call.lane, Millis(now + SECOND))
 
         self._database.after_commit(launch)
