@@ -104,11 +104,9 @@ class AsyncQueue:
         self._stopping.clear()
         self.completions.close()
 
-    async def reset(self) -> None:
-        """Forget every call and configuration."""
-        await self.close()
+    def clear(self) -> None:
+        """Forget every call and configuration, between `close` and `start`."""
         self._store.clear()
-        self.start()
 
     def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, int, Millis]]:
         """Return the next *limit* attempts due after *now*: service, function, failures so far, time."""

@@ -490,3 +490,20 @@ async def test_reset_forgets_a_call_that_is_about_to_begin(site, monkeypatch, ca
 
     assert (site.instances.invocations, waiting(site)) == ([], 0)
     assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+async def test_reset_forgets_a_call_that_comes_while_it_waits(site, monkeypatch):
+    """Provisioned instances take a while to be called off; the function is still there and accepts calls."""
+    await site.make_function()
+    close, accepted = site.fc.provisioner.close, []
+
+    async def closed():
+        accepted.append(await call(site, x_fc_stateful_async_invocation_enable="true"))
+        await close()
+
+    monkeypatch.setattr(site.fc.provisioner, "close", closed)
+    await site.fc.reset()
+    await site.settle()
+
+    assert [answer.status for answer in accepted] == [202]
+    assert (site.instances.invocations, waiting(site)) == ([], 0)
