@@ -123,7 +123,7 @@ class FunctionCompute:
         self._expect_calls()
         snapshot = Snapshot()
         if functions_folder is not None:
-            self.follower = Follower(functions_folder, self._clock, self._take)
+            self.follower = Follower(functions_folder, self._clock, self._take, self._database.writable)
             snapshot = await self.follower.first()
         await self._take_in_turns(snapshot)
         if self.follower is not None:
