@@ -108,6 +108,7 @@ class Workflow:
             doubles,
         )
         self._programs = programs = Programs(self._flow_store.definition)
+        self._flow_store.watch_definitions(programs.drop)
         self.engine_store = EngineStore(database, tenants)
         self._engine = Driver(
             database=database,
