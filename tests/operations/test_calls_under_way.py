@@ -7,6 +7,7 @@ from emulator.oss.store import ObjectStore
 from tests.operations.calling import running
 from tests.operations.orders import _admin, _named, _oss, _theirs
 from tests.operations.test_files_of_a_restore import perform
+from tests.waiting import until
 
 TURNS = 10
 """Turns of the loop in which whoever can go on does."""
@@ -43,3 +44,14 @@ async def test_an_object_of_an_account_that_is_being_removed(tmp_path, monkeypat
         assert (answer.status, b"<Code>NoSuchBucket</Code>" in answer.body) == (404, True)
         assert site.rows("SELECT id FROM oss_contents") == []
         assert site.trouble.texts == []
+
+
+async def test_an_account_that_is_removed_twice_at_once(tmp_path):
+    """The second removal finds none."""
+    async with running(tmp_path) as site:
+        await perform(site, _admin("POST", "accounts", accountId="77"))
+        async with site.emulator._lab.checkpoints.kept_out():
+            removals = [asyncio.create_task(site.apart(_admin("DELETE", "accounts/77"))) for _ in range(2)]
+            await until(lambda: len(site.emulator._lab.checkpoints._lock._waiters or ()) == 2)
+
+        assert sorted([(await each).status for each in removals]) == [200, 404]
