@@ -5,8 +5,8 @@ import json
 
 from emulator.oss.store import ObjectStore
 from tests.operations.calling import running
-from tests.operations.orders import _admin, _named, _oss, _theirs
 from tests.operations.test_files_of_a_restore import perform
+from tests.operations.themes import _admin, _oss, _theirs, named
 from tests.waiting import until
 
 TURNS = 10
@@ -18,7 +18,7 @@ async def test_an_object_of_an_account_that_is_being_removed(tmp_path, monkeypat
     async with running(tmp_path) as site:
         account = await perform(site, _admin("POST", "accounts", accountId="77"))
         names = {"key": json.loads(account.body)["accessKeyId"]}
-        await perform(site, _named(_theirs(_oss("PUT", "/theirs")), names))
+        await perform(site, named(_theirs(_oss("PUT", "/theirs")), names))
         contents = (await site.emulator.services._objects.storage()).contents
         add, arrived, gone = contents.add, asyncio.Event(), asyncio.Event()
         removal = ObjectStore.removal
@@ -36,7 +36,7 @@ async def test_an_object_of_an_account_that_is_being_removed(tmp_path, monkeypat
 
         monkeypatch.setattr(contents, "add", held)
         monkeypatch.setattr(ObjectStore, "removal", removed)
-        put = asyncio.create_task(site.apart(_named(_theirs(_oss("PUT", "/theirs/name", b"new")), names)))
+        put = asyncio.create_task(site.apart(named(_theirs(_oss("PUT", "/theirs/name", b"new")), names)))
         await arrived.wait()
         await perform(site, _admin("DELETE", "accounts/77"))
 
