@@ -423,11 +423,11 @@ class Emulator:
 
     async def remove_account(self, account: str) -> bool:
         """Forget an account, its key and all that it has made; return whether there was one."""
-        if not self.services.accounts.has(account):
-            return False
         async with self._lab.checkpoints.kept_out():
-            await self._lab.remove_account(AccountId(account))
-        return True
+            there = self.services.accounts.has(account)
+            if there:
+                await self._lab.remove_account(AccountId(account))
+        return there
 
     def stop_soon(self) -> None:
         """End the emulator after the answer that is under way."""

@@ -140,21 +140,24 @@ class Pipeline:
     def serve(self, request: Request, respond: Respond) -> "asyncio.Future[Any] | None":
         """Take a request through the stages; the answer leaves once what it rests on is committed."""
         started = self._clock.monotonic()
+        front: Front | None = None
         if request.admitted is not None:
             front, call = request.admitted
             request.admitted = None  # the call refers to the request: a large body would stay until a collection
             call.body_arrived(self._clock.now())
-            if request.arriving is None and request.body_size > LARGE_BODY:
-                return asyncio.ensure_future(self._serve_prepared(front, call, started, respond))
-            return self._serve(front, call, started, respond)
-        call = OperationRequest(request, self._clock.now())
-        if not self._entrance.loaded.done() and request.path != HEALTH:
-            return asyncio.ensure_future(self._serve_after(self._entrance.once_loaded(), call, started, respond))
-        if (edits := self._entrance.edits(request)) is not None:
-            return asyncio.ensure_future(self._serve_after(edits, call, started, respond))
-        if request.body_size > LARGE_BODY:
-            return asyncio.ensure_future(self._serve_prepared(None, call, started, respond))
-        return self._serve(None, call, started, respond)
+        else:
+            call = OperationRequest(request, self._clock.now())
+        if not self._may_enter(call):
+            return asyncio.ensure_future(self._serve_after(self._entrance.once_loaded(), front, call, started, respond))
+        if front is None and (edits := self._entrance.edits(request)) is not None:
+            return asyncio.ensure_future(self._serve_after(edits, None, call, started, respond))
+        if request.arriving is None and request.body_size > LARGE_BODY:
+            return asyncio.ensure_future(self._serve_prepared(front, call, started, respond))
+        return self._serve(front, call, started, respond)
+
+    def _may_enter(self, call: OperationRequest) -> bool:
+        """Whether requests are let in; one waits for that again whenever it has waited for something else."""
+        return self._entrance.loaded.done() or call.http.path == HEALTH
 
     def _serve(
         self, front: Front | None, call: OperationRequest, started: float, respond: Respond
@@ -202,6 +205,9 @@ class Pipeline:
             return
         finally:
             self._open.end(call)
+        if not self._may_enter(call):
+            await self._entrance.once_loaded()
+            call.now = self._clock.now()
         later = self._serve(front, call, started, respond)
         if later is not None:
             await later
@@ -221,11 +227,14 @@ class Pipeline:
             front.prepare(call)
 
     async def _serve_after(
-        self, ready: Awaitable[None], call: OperationRequest, started: float, respond: Respond
+        self, ready: Awaitable[None], front: Front | None, call: OperationRequest, started: float, respond: Respond
     ) -> None:
         await ready
         call.now = self._clock.now()
-        await self._serve_prepared(None, call, started, respond)
+        if call.http.arriving is None:
+            await self._serve_prepared(front, call, started, respond)
+        elif (later := self._serve(front, call, started, respond)) is not None:
+            await later
 
     async def _answer_later(
         self, answer: Awaitable[Response], front: Front | None, call: OperationRequest, started: float, respond: Respond

@@ -9,7 +9,7 @@ moto's registry of all bucket names belongs to the process; an emulator's bucket
 """
 
 from bisect import insort
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -112,11 +112,14 @@ class S3Model:
         self._owners.pop(name).delete_bucket(name)
         del self._buckets[name]
 
-    def totals(self, name: str) -> tuple[int, int, int]:
-        """Return how many bytes, objects and uploads a bucket holds."""
+    def totals(self, name: str) -> Callable[[], tuple[int, int, int]]:
+        """Return a function, for any thread, that counts the bytes, objects and uploads a bucket holds at this moment.
+
+        moto itself counts in the bucket, which others change meanwhile.
+        """
         bucket = self._bucket(name)
-        sizes = [key.contentsize for key in bucket.keys.values()]
-        return sum(sizes), len(sizes), len(bucket.multiparts)
+        versions, uploads = list(dict(bucket.keys).values()), len(bucket.multiparts)
+        return lambda: (sum(keys[-1].contentsize for keys in versions), len(versions), uploads)
 
     def put(self, bucket: str, stored: StoredObject) -> None:
         """Make an object, or replace it."""

@@ -57,16 +57,19 @@ class ObjectStorage:
         database.on_rollback(self._forget)
 
     async def model(self) -> "S3Model":
-        """Return the model; the first call loads moto in a thread and builds it from the rows.
+        """Return the model, once no rows are being replaced; the first call loads moto in a thread and builds it.
 
         Raises: ExtraMissing.
         """
-        while self._model is None:
-            await self._going.wait()
-            if self._loading is None:
-                self._loading = asyncio.get_running_loop().create_task(self._load(), name="oss:load")
-            await asyncio.shield(self._loading)
-        return self._model
+        while True:
+            if not self._going.is_set():
+                await self._going.wait()
+            elif self._model is None:
+                if self._loading is None:
+                    self._loading = asyncio.get_running_loop().create_task(self._load(), name="oss:load")
+                await asyncio.shield(self._loading)
+            else:
+                return self._model
 
     async def close(self) -> None:
         """End what is under way, then the threads."""
@@ -182,7 +185,7 @@ class ObjectStorage:
         Raises: as `bucket`.
         """
         model, _ = await self.bucket(caller, name)
-        return await self.contents.in_thread(lambda: model.totals(name))
+        return await self.contents.in_thread(model.totals(name))
 
     async def delete_bucket(self, caller: Caller, name: str) -> None:
         """Remove an empty bucket.

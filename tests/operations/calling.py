@@ -170,11 +170,11 @@ def signed(operation: Operation, admin_token: str, now: Millis, nonce: int) -> b
     target, headers, body, content_type = mutating.wire(operation)
     headers = {"Host": "127.0.0.1", "Content-Type": content_type, "Date": http_date(now), **headers}
     if operation.dialect == "mns":
-        headers["Authorization"] = "MNS k:signature"
+        headers.setdefault("Authorization", "MNS k:signature")
     elif operation.dialect == "fc2":
-        headers["Authorization"] = "FC k:signature"
+        headers.setdefault("Authorization", "FC k:signature")
     elif operation.dialect == "oss":
-        headers["Authorization"] = "OSS k:signature"
+        headers.setdefault("Authorization", "OSS k:signature")
     elif operation.dialect == "admin":
         headers["X-Localyun-Token"] = admin_token
     elif operation.sdk == "aliyunsdkfnf":

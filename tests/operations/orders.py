@@ -9,19 +9,18 @@ import asyncio
 import json
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from tests.operations import samples
 from tests.operations.calling import Answer, Site
 from tests.operations.recording import Operation
-
-BASE = "base"
+from tests.operations.themes import BASE, THEMES, WIDER, _admin, named
 
 STATE = {
     "queues": "SELECT name, fifo FROM mns_queues",
-    "messages": "SELECT q.name, m.body, m.dequeue_count FROM mns_messages m JOIN mns_queues q ON q.id = m.queue",
+    "messages": "SELECT q.name, substr(m.body, 1, 9), m.dequeue_count FROM mns_messages m"
+    " JOIN mns_queues q ON q.id = m.queue",
     "topics": "SELECT name FROM mns_topics",
     "subscriptions": "SELECT t.name, s.name FROM mns_subscriptions s JOIN mns_topics t ON t.id = s.topic",
     "functions": "SELECT service, name, version, json_extract(config, '$.description') FROM fc_functions",
@@ -29,8 +28,8 @@ STATE = {
     "aliases": "SELECT scope_function, name, version_id FROM fc_aliases",
     "triggers": "SELECT function, name FROM fc_triggers",
     "flows": "SELECT name, description FROM workflow_flows WHERE NOT deleted",
-    "executions": "SELECT f.name, e.name, e.status FROM workflow_executions e JOIN workflow_flows f ON f.id = e.flow"
-    " WHERE NOT f.deleted",
+    "executions": "SELECT f.name, iif(instr(e.name, ':'), 'drawn', e.name), e.status FROM workflow_executions e"
+    " JOIN workflow_flows f ON f.id = e.flow WHERE NOT f.deleted",
     "schedules": "SELECT name FROM workflow_schedules",
     "roles": "SELECT name FROM ram_roles",
     "users": "SELECT name FROM ram_users",
@@ -38,6 +37,20 @@ STATE = {
     "accounts": "SELECT account FROM ram_accounts",
     "objects": "SELECT bucket, key, crc FROM oss_objects",
     "clock": "SELECT frozen_at FROM lab_clock",
+    "layers": "SELECT name, version, deleted FROM fc_layer_versions",
+    "tasks": "SELECT function, task_id, ended_at IS NULL FROM fc_async_calls",
+    "calls configured": "SELECT function, config FROM fc_async_configs",
+    "capacity": "SELECT kind, function, config FROM fc_capacity",
+    "sessions": "SELECT function, iif(length(session_id) > 9, 'drawn', session_id), status FROM fc_sessions",
+    "domains": "SELECT name FROM fc_domains",
+    "deliveries": "SELECT subscription, attempts FROM mns_deliveries",
+    "flow versions": "SELECT f.name, v.number FROM workflow_versions v JOIN workflow_flows f ON f.id = v.flow",
+    "flow aliases": "SELECT f.name, a.name, a.version FROM workflow_aliases a JOIN workflow_flows f ON f.id = a.flow",
+    "map runs": "SELECT status, at_once FROM workflow_map_runs",
+    "enabled": "SELECT name, enabled FROM workflow_schedules",
+    "buckets": "SELECT name FROM oss_buckets",
+    "uploads": "SELECT u.key, p.number, p.etag FROM oss_uploads u LEFT JOIN oss_parts p ON p.upload = u.id",
+    "attributes": "SELECT bucket, key, acl FROM oss_objects",
 }
 """What is left, without ids and times."""
 
@@ -56,6 +69,30 @@ INVARIANTS = {
     " ON f.id = e.flow WHERE f.deleted AND e.stopped_at IS NULL",
     "schedules without a flow": "SELECT name FROM workflow_schedules WHERE flow NOT IN"
     " (SELECT id FROM workflow_flows WHERE NOT deleted)",
+    "sessions without a function": "SELECT session_id FROM fc_sessions s WHERE NOT EXISTS"
+    " (SELECT 1 FROM fc_functions f WHERE f.service = s.service AND f.name = s.function)",
+    "capacity without a function": "SELECT c.function FROM fc_capacity c WHERE NOT EXISTS"
+    " (SELECT 1 FROM fc_functions f WHERE f.service = c.service AND f.name = c.function)",
+    "configurations without a function": "SELECT c.function FROM fc_async_configs c WHERE NOT EXISTS"
+    " (SELECT 1 FROM fc_functions f WHERE f.service = c.service AND f.name = c.function)",
+    "open calls without a function": "SELECT c.function FROM fc_async_calls c WHERE c.ended_at IS NULL AND NOT EXISTS"
+    " (SELECT 1 FROM fc_functions f WHERE f.service = c.service AND f.name = c.function)",
+    "functions with layers that never were": "SELECT f.name FROM fc_functions f, json_each(f.config, '$.layers') l"
+    " WHERE NOT EXISTS (SELECT 1 FROM fc_layer_versions v WHERE l.value LIKE '%:layers/' || v.name || '/versions/'"
+    " || v.version)",
+    "objects without a bucket": "SELECT key FROM oss_objects WHERE bucket NOT IN (SELECT name FROM oss_buckets)",
+    "content that nothing names": "SELECT id FROM oss_contents c WHERE NOT EXISTS (SELECT 1 FROM oss_objects o,"
+    " json_each(o.pieces) p WHERE instr(p.value, c.id)) AND id NOT IN (SELECT content FROM oss_parts)",
+    "deliveries without a subscription": "SELECT id FROM mns_deliveries WHERE subscription NOT IN"
+    " (SELECT id FROM mns_subscriptions)",
+    "publications without a delivery": "SELECT id FROM mns_publications WHERE id NOT IN"
+    " (SELECT publication FROM mns_deliveries)",
+    "flow aliases without a version": "SELECT a.name FROM workflow_aliases a WHERE NOT EXISTS"
+    " (SELECT 1 FROM workflow_versions v WHERE v.flow = a.flow AND v.number = a.version)",
+    "map runs without an execution": "SELECT id FROM workflow_map_runs WHERE execution NOT IN"
+    " (SELECT id FROM workflow_executions)",
+    "running map runs of ended executions": "SELECT m.id FROM workflow_map_runs m JOIN workflow_executions e"
+    " ON e.id = m.execution WHERE m.stopped_at IS NULL AND e.stopped_at IS NOT NULL",
 }
 """Queries that find nothing once all has come to rest."""
 
@@ -67,163 +104,24 @@ class Outcome(NamedTuple):
     left: str
 
 
-def _mns(method: str, path: str, body: str = "") -> Operation:
-    path, _, query = path.partition("?")
-    items = dict(item.partition("=")[::2] for item in query.split("&") if item)
-    return Operation("mns", f"{method} {path}", "mns", "", method, path, items, {"x-mns-version": "2015-06-06"},
-                     body.encode(), "xml")  # fmt: skip
-
-
-def _fc(name: str, method: str, path: str, body: Any = None) -> Operation:
-    kind = "bytes" if isinstance(body, bytes) else "json"
-    return Operation("fc3", name, "fc", "2023-03-30", method, f"/2023-03-30{path}", {}, {}, body, kind)
-
-
-def _fnf(name: str, **given: str) -> Operation:
-    return Operation("aliyunsdkfnf", name, "rpc", "2019-03-15", "POST", "/", {}, {}, given, "form")
-
-
-def _ram(name: str, **given: str) -> Operation:
-    return Operation("ram", name, "rpc", "2015-05-01", "POST", "/", given, {}, None, "form")
-
-
-def _oss(method: str, path: str, body: bytes = b"") -> Operation:
-    return Operation("oss", f"{method} {path}", "oss", "", method, path, {}, {}, body, "bytes")
-
-
-def _admin(method: str, path: str, **given: Any) -> Operation:
-    return Operation("admin", f"{method} {path}", "admin", "", method, f"/_localyun/{path}", {}, {},
-                     given if method == "POST" else None, "json")  # fmt: skip
-
-
-def _function(name: str, **more: Any) -> dict[str, Any]:
-    code = {"zipFile": samples.text("zipFile")}
-    return {"functionName": name, "runtime": "python3.10", "handler": "index.handler", "code": code, **more}
-
-
-_TRUST = '{"Version":"1","Statement":[{"Effect":"Allow","Action":"sts:AssumeRole","Principal":{"Service":["a"]}}]}'
-_REST = "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: rest, duration: 3600}\n"
-_TIMER = {"triggerName": "t", "triggerType": "timer",
-          "triggerConfig": '{"cronExpression": "@every 5m", "enable": true}'}  # fmt: skip
-
-
-def _send(queue: str, body: str) -> Operation:
-    return _mns("POST", f"/queues/{queue}/messages", f"<Message><MessageBody>{body}</MessageBody></Message>")
-
-
-THEMES: dict[str, list[Operation]] = {
-    "a queue": [
-        _mns("PUT", "/queues/q", "<Queue/>"),
-        _mns("PUT", "/queues/q", "<Queue><DelaySeconds>7</DelaySeconds></Queue>"),
-        _mns("DELETE", "/queues/q"),
-        _send("q", "one"), _send("q", "two"),
-        _mns("GET", "/queues/q/messages"), _mns("GET", "/queues/q/messages?numOfMessages=3"),
-        _admin("POST", "purge-queue", queue="q"),
-        _admin("POST", "move-messages", queue="q", to="other"),
-        _admin("POST", "reset", queue="q"),
-    ],
-    "a topic": [
-        _mns("PUT", "/topics/t", "<Topic/>"), _mns("DELETE", "/topics/t"),
-        _mns("PUT", "/topics/t/subscriptions/s",
-             "<Subscription><Endpoint>http://127.0.0.1:9/</Endpoint></Subscription>"),
-        _mns("DELETE", "/topics/t/subscriptions/s"),
-        _admin("POST", "reset", topic="t"),
-        _admin("POST", "reset", service="mns"),
-    ],
-    "a function": [
-        _fc("CreateFunction", "POST", "/functions", _function("f")),
-        _fc("CreateFunction", "POST", "/functions", _function("g")),
-        _fc("UpdateFunction", "PUT", "/functions/f", {"description": "changed"}),
-        _fc("UpdateFunction", "PUT", "/functions/f", {"code": {"zipFile": samples.text("zipFile")}}),
-        _fc("DeleteFunction", "DELETE", "/functions/f"),
-        _fc("PublishFunctionVersion", "POST", "/functions/f/versions", {}),
-        _fc("CreateAlias", "POST", "/functions/f/aliases", {"aliasName": "live", "versionId": "1"}),
-        _fc("DeleteFunctionVersion", "DELETE", "/functions/f/versions/1"),
-        _fc("CreateTrigger", "POST", "/functions/f/triggers", _TIMER),
-        _fc("DeleteTrigger", "DELETE", "/functions/f/triggers/t"),
-        _fc("InvokeFunction", "POST", "/functions/f/invocations", b"{}"),
-        _admin("POST", "fire-trigger", function="f", trigger="t"),
-    ],
-    "a flow": [
-        _fnf("CreateFlow", Name="g", Definition=_REST, Description="", Type="FDL"),
-        _fnf("UpdateFlow", Name="f", Description="changed"),
-        _fnf("DeleteFlow", Name="f"),
-        _fnf("StartExecution", FlowName="f", ExecutionName="e"),
-        _fnf("StartExecution", FlowName="f", ExecutionName="d"),
-        _fnf("StopExecution", FlowName="f", ExecutionName="e"),
-        _fnf("DescribeExecution", FlowName="f", ExecutionName="e"),
-        _fnf("CreateSchedule", FlowName="f", ScheduleName="s", CronExpression=samples.CRON),
-        _fnf("DeleteSchedule", FlowName="f", ScheduleName="s"),
-        _admin("POST", "reset", flow="f"),
-        _admin("POST", "reset", service="fnf"),
-    ],
-    "rights": [
-        _ram("CreateRole", RoleName="r", AssumeRolePolicyDocument=_TRUST),
-        _ram("DeleteRole", RoleName="r"), _ram("GetRole", RoleName="r"),
-        _ram("CreateUser", UserName="u"), _ram("DeleteUser", UserName="u"),
-        _ram("CreateGroup", GroupName="g"), _ram("AddUserToGroup", UserName="u", GroupName="g"),
-        _ram("RemoveUserFromGroup", UserName="u", GroupName="g"),
-        _admin("POST", "accounts", accountId="99"), _admin("DELETE", "accounts/99"),
-    ],
-    "the clock": [
-        *[_admin("POST", "skip", until={"queue": "q", "visible": 1}, limit="1h", timeout="5s")] * 2,
-        _admin("POST", "clock", advance="7s"), _admin("POST", "clock", next=1),
-        _admin("POST", "settle", timeout="5s"), _admin("GET", "clock"),
-        _send("q", "sent meanwhile"), _mns("GET", "/queues/q/messages"),
-    ],
-    "checkpoints": [
-        _admin("POST", "checkpoints/c"), _admin("POST", "checkpoints/c/restore"), _admin("DELETE", "checkpoints/c"),
-        _admin("POST", f"checkpoints/{BASE}/restore"),
-        _send("q", "sent meanwhile"), _fnf("StartExecution", FlowName="f", ExecutionName="e"),
-        _fc("CreateFunction", "POST", "/functions", _function("g")),
-        _admin("POST", "reset", service="fc"), _admin("POST", "reset"),
-    ],
-    "files": [
-        *[_admin("POST", f"checkpoints/{BASE}/restore")] * 2, _admin("POST", "checkpoints/c"),
-        _admin("POST", "checkpoints/c/restore"),
-        _oss("PUT", "/files/name", b"new"), _oss("DELETE", "/files/name"), _oss("GET", "/files/name"),
-        _fc("CreateFunction", "POST", "/functions", _function("g")),
-        _fc("DeleteFunctionVersion", "DELETE", "/functions/f/versions/1"),
-        _fc("DeleteFunction", "DELETE", "/functions/f"),
-        _admin("POST", "reset", service="fc"), _admin("POST", "reset", service="oss"), _admin("POST", "reset"),
-    ],
-}  # fmt: skip
-
-
-def groups(seed: int, count: int, size: int) -> Iterator[tuple[str, list[Operation]]]:
-    """Yield *count* groups of *size* operations on each theme, drawn by *seed*; an operation may be in one twice."""
-    for theme, pool in THEMES.items():
-        chance = random.Random(f"{seed}/{theme}")
-        for _ in range(count):
-            yield theme, chance.choices(pool, k=size)
-
-
-async def furnish(site: Site) -> None:
-    """Make what the themes are about, stop the time, and keep all of it as a checkpoint."""
-    for operation in (
-        _mns("PUT", "/queues/q", "<Queue/>"), _mns("PUT", "/queues/other", "<Queue/>"), _send("q", "first"),
-        _mns("PUT", "/topics/t", "<Topic/>"),
-        _fc("CreateFunction", "POST", "/functions", _function("f")),
-        _fc("PublishFunctionVersion", "POST", "/functions/f/versions", {}),
-        _oss("PUT", "/files"), _oss("PUT", "/files/name", b"content"),
-        _fnf("CreateFlow", Name="f", Definition=_REST, Description="", Type="FDL"),
-        _ram("CreateUser", UserName="u"), _ram("CreateGroup", GroupName="g"),
-        _admin("POST", "clock", freeze=True), _admin("POST", "settle"), _admin("POST", f"checkpoints/{BASE}"),
-    ):  # fmt: skip
-        answer = await site.call(operation)
-        assert answer is not None
-        assert answer.status < 300, (operation, answer)
+def groups(theme: str, seed: int, count: int, size: int) -> Iterator[list[Operation]]:
+    """Yield *count* groups of *size* operations on a theme, drawn by *seed*; an operation may be in one twice."""
+    chance = random.Random(f"{seed}/{theme}")
+    for _ in range(count):
+        yield chance.choices({**THEMES, **WIDER}[theme], k=size)
 
 
 class Orders:
-    """Performs groups on a furnished *site*."""
+    """Performs groups on a furnished *site*, with the *names* that this has given to things."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, names: Mapping[str, str]) -> None:
         self._site = site
+        self._names = names
         self.runs = 0
 
     async def wrong(self, group: Sequence[Operation], shuffles: int, chance: random.Random) -> list[str]:
         """Return what came of *group* that no sequence explains, and whatever else is wrong."""
+        group = [named(each, self._names) for each in group]
         allowed = set()
         for order in set(permutations(range(len(group)))):
             allowed.add(await self._outcome(group, order, None))
@@ -277,7 +175,11 @@ _CODE = re.compile(rb'(?:"(?:Code|ErrorCode)": ?"|<Code>)([A-Za-z.]+)')
 def _shown(answer: Answer) -> str:
     """Return what of an answer depends on the order: status, code of an error, messages received."""
     code = _CODE.search(answer.body)
-    parts = [str(answer.status), *([code[1].decode()] if code else []), *map(bytes.decode, _BODY.findall(answer.body))]
+    parts = [
+        str(answer.status),
+        *([code[1].decode()] if code else []),
+        *(each[:9].decode() for each in _BODY.findall(answer.body)),
+    ]
     return " ".join(parts)
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from emulator.lab.checkpoints.store import CheckpointStore
 from tests.operations.calling import running
-from tests.operations.orders import _admin, _fc, _function, _oss
+from tests.operations.themes import _admin, _fc, _function, _oss
 from tests.waiting import until
 
 MADE = _oss("PUT", "/files"), _oss("PUT", "/files/name", b"content")

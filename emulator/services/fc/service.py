@@ -123,7 +123,7 @@ class FunctionCompute:
         self._expect_calls()
         snapshot = Snapshot()
         if functions_folder is not None:
-            self.follower = Follower(functions_folder, self._clock, self._take)
+            self.follower = Follower(functions_folder, self._clock, self._take, self._database.writable)
             snapshot = await self.follower.first()
         await self._take_in_turns(snapshot)
         if self.follower is not None:
@@ -171,9 +171,11 @@ class FunctionCompute:
 
     async def reset(self) -> None:
         """Forget every resource, tag and log; functions of the folder are loaded anew."""
-        known = self.store.keys()
-        await self.async_queue.reset()
+        await self.async_queue.close()
         await self.provisioner.close()
+        # without a wait from here: a call that came in between would be left without its function
+        known = self.store.keys()
+        self.async_queue.clear()
         self.sessions.clear()
         self.capacity.clear()
         self.sources.clear()
@@ -184,6 +186,7 @@ class FunctionCompute:
         await self._take_again()
         await self.forget()
         await self.release()
+        self.async_queue.start()
         self.provisioner.start()
         await self.sessions.start()
 

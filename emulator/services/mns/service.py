@@ -18,7 +18,7 @@ from emulator.services.mns.ports import FunctionInvoker, ResourceWatcher
 from emulator.services.mns.queues.catalog import Queues
 from emulator.services.mns.queues.contents import Contents
 from emulator.services.mns.queues.dead_letters import DeadLetters
-from emulator.services.mns.queues.live_queues import QueueRegistry
+from emulator.services.mns.queues.live_queues import LiveQueue, QueueRegistry
 from emulator.services.mns.queues.message import Draft, Message, MessageReceipt, Properties
 from emulator.services.mns.queues.messages import Messages
 from emulator.services.mns.queues.model import Change
@@ -203,15 +203,18 @@ class MessageService:
     async def purge(self, tenant: Tenant, queue: str) -> int:
         """Delete the messages a queue holds now, hidden and delayed ones too; return how many there were.
 
-        A large queue is emptied in portions between which other calls are served; messages sent meanwhile stay.
+        A large queue is emptied in portions between which other calls are served; messages sent meanwhile stay. One
+        that is deleted meanwhile takes the rest with it.
 
         Raises: QueueNotExist, CommitFailed.
         """
         until = self._clock.now()
         deleted = 0
-        while portion := self._contents.retention.remove_sent(self.find(tenant, queue), until, until):
+        live: LiveQueue | None = self.find(tenant, queue)
+        while live is not None and (portion := self._contents.retention.remove_sent(live, until, until)):
             deleted += portion
             await self._database.committed()
+            live = self.registry.find_by_id(live.queue.queue_id)
         return deleted
 
     def reset_topic(self, tenant: Tenant, name: str) -> None:

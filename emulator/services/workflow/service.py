@@ -108,6 +108,7 @@ class Workflow:
             doubles,
         )
         self._programs = programs = Programs(self._flow_store.definition)
+        self._flow_store.watch_definitions(programs.drop)
         self.engine_store = EngineStore(database, tenants)
         self._engine = Driver(
             database=database,
@@ -150,13 +151,13 @@ class Workflow:
         """Break off the calls under way: the tables are about to be replaced, and `start` goes on from them."""
         self.end_polls()
         self._retention.close()
-        self._engine.forget()
+        self._engine.suspend()
         await self._firing.suspend()
 
     async def resume(self) -> None:
         """Resume from what the tables hold now, after `suspend` and after every timer has been dropped."""
         self.executions.forget()
-        self._engine.forget()
+        self._engine.resume()
         self._firing.forget()
         await self._go_on()
 

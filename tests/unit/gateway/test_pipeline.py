@@ -5,12 +5,13 @@ import concurrent.futures
 import gc
 import json
 import weakref
+from contextlib import ExitStack
 
 import pytest
 
 from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
 from emulator.auth.signed_request import AccessKey
-from emulator.gateway.entrance import Entrance
+from emulator.gateway.entrance import LARGE_BODY, Entrance
 from emulator.gateway.hosts import HostPolicy
 from emulator.gateway.other_products import OrchestrationFront, UnknownVersionFront
 from emulator.gateway.pipeline import Pipeline
@@ -160,6 +161,39 @@ async def test_a_large_body_is_free_once_its_request_has_been_answered():
         assert watched() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("way", ["admitted by its head", "made ready in a thread", "after files that were edited"])
+async def test_a_call_waits_again_for_a_door_that_has_been_closed_meanwhile(way):
+    """All stands still then: it is performed afterwards, at the time that it is by then."""
+    seen = []
+    pipeline, _ = pipeline_with({"Echo": lambda service, call: seen.append(call.now) or {}})
+    entrance, answers = pipeline._entrance, []
+    request = Request("POST", f"/?Action=Echo&Version=2019-03-15{SIGNED}", Headers([("Host", "127.0.0.1")]), b"")
+    edits, made_ready = asyncio.get_running_loop().create_future(), asyncio.Event()
+    pipeline._open.watchers.add(made_ready.set)
+    with ExitStack() as closed:
+        if way == "admitted by its head":
+            request.admitted = (entrance.fronts["fnf"], OperationRequest(request, 0))
+            closed.enter_context(entrance.closed())
+            serving = pipeline.serve(request, answers.append)
+        else:
+            if way == "made ready in a thread":
+                request.body = bytes(LARGE_BODY + 1)
+            else:
+                entrance.edits = lambda _: edits
+            serving = pipeline.serve(request, answers.append)
+            closed.enter_context(entrance.closed())
+            edits.set_result(None)
+            await made_ready.wait()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert seen == []
+        pipeline._clock.move_to(pipeline._clock.now() + 5000)
+
+    await asyncio.wait([serving])
+    assert seen == [pipeline._clock.now()]
+    assert [answer.status for answer in answers] == [200]
 
 
 class Wire:

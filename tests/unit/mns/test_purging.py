@@ -46,6 +46,24 @@ async def test_message_sent_after_the_call_stays(mns):
     assert counters(mns) == (2, 0, 0)
 
 
+@pytest.mark.parametrize("made_again", [False, True])
+async def test_queue_that_is_deleted_while_it_is_emptied(mns, made_again):
+    """What has gone by then is told; another queue of that name keeps its messages, also those of the same moment."""
+    mns.create()
+    send(mns, 450)
+
+    purging = asyncio.ensure_future(mns.service.purge(mns.tenant, "q"))
+    await asyncio.sleep(0)
+    mns.service.queues.delete(mns.tenant, "q")
+    if made_again:
+        mns.create()
+        send(mns, 2)
+
+    assert 0 < await purging < 450
+    if made_again:
+        assert counters(mns) == (2, 0, 0)
+
+
 async def test_group_goes_on_after_a_purge(mns):
     """In a FIFO queue no message waits for one that is gone."""
     mns.create(fifo=True)

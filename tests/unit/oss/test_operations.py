@@ -1,8 +1,10 @@
 """Operations of the object store through its front: one plain request each, and what the next one reads back."""
 
+import asyncio
 import base64
 import hashlib
 import json
+import threading
 
 import pytest
 
@@ -18,6 +20,7 @@ from emulator.storage.database import Database
 from emulator.storage.migration import migrate
 from emulator.wire.request import OperationRequest
 from emulator.wire.xml import parse
+from tests.waiting import until
 
 pytest.importorskip("moto.s3.models")
 
@@ -105,6 +108,25 @@ async def test_buckets_are_listed_in_pages(store):
     assert await names("max-keys=2&marker=box") == (["ccc"], None)
     assert await names("prefix=c") == (["ccc"], None)
     assert await store.refusal("GET", "/?max-keys=0") == (400, "InvalidArgument")
+
+
+@pytest.mark.parametrize("deleted", [("/box/key",), ("/box/key", "/box")], ids=["an object", "the bucket"])
+async def test_statistics_are_of_the_moment_they_are_asked_for(store, deleted):
+    """The threads that count come to it only after all has been deleted."""
+    await store.ask("PUT", "/box/key", b"bytes")
+    contents, go = (await store.front._storage.storage()).contents, threading.Event()
+    for _ in range(2):
+        contents._threads.submit(go.wait, 20)
+    await until(lambda: contents._threads._work_queue.qsize() == 0)
+    asked = asyncio.get_running_loop().create_task(store.xml("/box?stat"))
+    await until(lambda: contents._threads._work_queue.qsize() > 0)
+
+    for path in deleted:
+        assert (await store.ask("DELETE", path)).status == 204
+    go.set()
+
+    stat = await asked
+    assert [stat.text_of(name) for name in ("Storage", "ObjectCount")] == ["5", "1"]
 
 
 async def test_a_bucket_with_objects_is_not_deleted(store):

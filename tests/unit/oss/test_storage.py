@@ -75,7 +75,7 @@ async def keys(site):
     """Return the names of the bucket's objects, which rows and model agree on."""
     model, _ = await site.storage.bucket(caller(), "bucket")
     names = [each.key for each in site.storage.rows.listed("bucket", "", 1000)]
-    assert model.totals("bucket")[1] == len(names)
+    assert model.totals("bucket")()[1] == len(names)
     assert all(model.get("bucket", name) is not None for name in names)
     return names
 

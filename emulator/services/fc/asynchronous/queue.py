@@ -104,11 +104,9 @@ class AsyncQueue:
         self._stopping.clear()
         self.completions.close()
 
-    async def reset(self) -> None:
-        """Forget every call and configuration."""
-        await self.close()
+    def clear(self) -> None:
+        """Forget every call and configuration, between `close` and `start`."""
         self._store.clear()
-        self.start()
 
     def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, int, Millis]]:
         """Return the next *limit* attempts due after *now*: service, function, failures so far, time."""
@@ -302,11 +300,13 @@ class AsyncQueue:
         self._running.setdefault(call.lane, {})[call.seq] = None
 
         def launch(failure: CommitFailed | None) -> None:
-            if failure is None and self._open:
-                task = self._tasks.spawn(self._attempt(call), call.request_id)
-                self._running[call.lane][call.seq] = task
-            elif failure is not None:
-                self._running[call.lane].pop(call.seq, None)
+            running = self._running.get(call.lane, {})
+            if call.seq not in running:
+                return  # broken off before it began
+            if failure is None:
+                running[call.seq] = self._tasks.spawn(self._attempt(call), call.request_id)
+            else:
+                del running[call.seq]
                 self._pump_at(call.lane, Millis(now + SECOND))
 
         self._database.after_commit(launch)

@@ -26,12 +26,22 @@ _SHARE = 30
 
 
 class Follower:
-    """Calls *changed* on the loop with each new state of the folder; the first state is read by `first`."""
+    """Calls *changed* on the loop with each new state of the folder; the first state is read by `first`.
 
-    def __init__(self, root: Path, clock: Clock, changed: Callable[[Snapshot], None]) -> None:
+    *writable* waits until *changed* can write: what it cannot take then would not come again.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        clock: Clock,
+        changed: Callable[[Snapshot], None],
+        writable: Callable[[], Awaitable[None]],
+    ) -> None:
         self._root = root
         self._clock = clock
         self._changed = changed
+        self._writable = writable
         self._last = Snapshot()
         self._watches: Watches | None = None
         self._reader = FolderReader(root)
@@ -115,6 +125,7 @@ class Follower:
                 edits = OfFunction(self._root.absolute(), *about) if about[1] else EVERYTHING
                 snapshot = await self._read(edits if self._watches is None else None)
                 if snapshot is not None and snapshot != self._last:
+                    await self._writable()
                     self._changed(snapshot)
                     self._last = snapshot
         except Exception:

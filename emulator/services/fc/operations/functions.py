@@ -150,7 +150,8 @@ async def create_function(fc: FunctionCompute, call: OperationRequest) -> Respon
     async with await _storing(fc, tenant, config, source) as code:
         if code is None and config.runtime != CUSTOM_CONTAINER:
             raise InvalidArgument("code is required")
-        _check_free(fc, tenant, service, name)  # storing the code took time
+        fc.layers.check(tenant, config.layers)  # storing the code took time
+        _check_free(fc, tenant, service, name)
         function = Function(
             service=service, name=name, id=fc.ids.uuid(), config=config, code=code, created_at=call.now,
             modified_at=call.now,
@@ -231,6 +232,7 @@ async def change_function(
     async with await _storing(fc, tenant, replace(function.config, **values), source) as code:
         # storing the code took time: what is changed is the function as it is now
         function = _changeable(fc, tenant, service, name, source, etag)
+        fc.layers.check(tenant, set(values.get("layers", ())) - set(function.config.layers))
         config = fields.check_together(replace(function.config, **values), values, function.config)
         code = code or function.code
         if code is None and config.runtime != CUSTOM_CONTAINER:

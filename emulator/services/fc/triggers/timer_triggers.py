@@ -58,6 +58,7 @@ class TimerTriggers(TriggerWatcher):
             self._timers.cancel(key)
         self._armed.clear()
         await self._tasks.close()
+        self._counted.clear()  # of what had not begun to count
 
     def changed(self, tenant: Tenant, trigger: Trigger) -> None:
         """Arm the timer of a trigger that is switched on."""

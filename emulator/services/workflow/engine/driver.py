@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, assert_never
 
 from emulator.kernel.clock import SECOND, Clock, Millis
@@ -28,7 +29,7 @@ from emulator.services.workflow.engine.tokens import Mint
 from emulator.services.workflow.engine.turns import Slice, Turn, give_up, in_order
 from emulator.services.workflow.limits import Bounds
 from emulator.services.workflow.model import ExecutionId, LiveExecution
-from emulator.storage.database import Database
+from emulator.storage.database import CommitFailed, Database
 
 if TYPE_CHECKING:
     from emulator.services.workflow.engine.breakpoints import Watch
@@ -85,6 +86,8 @@ class Driver:
         self._wakeups_due = False
         self._scheduled = False
         self._closed = False
+        self._suspended = False
+        self._forgotten = 0
         self._context = shared_context()
         self.entered: dict[tuple[str, type[Step]], list[Any]] = {}
         """Kind and number of the steps that standard executions have entered since the start, by flow."""
@@ -113,6 +116,8 @@ class Driver:
         Nothing is folded or run here. Executions with something to do are queued, calls without a recorded result are
         asked for again by their entry, wake-ups stand in the store with their absolute times.
         """
+        if self._suspended:
+            return
         for execution in self._store.ready():
             self._queue.setdefault(execution, [])
         for execution, entry in self._store.pending_calls():
@@ -222,8 +227,19 @@ class Driver:
                 run.facts = replace(run.facts, halted=True)
             self.start(execution)
 
+    def suspend(self) -> None:
+        """Drop everything in memory, and take no step until `resume`: the tables are about to be replaced."""
+        self._suspended = True
+        self.forget()
+
+    def resume(self) -> None:
+        """Let `recover` go on with what the tables hold now, and with nothing that has come before."""
+        self.forget()
+        self._suspended = False
+
     def forget(self) -> None:
-        """Drop everything in memory; the store has been emptied."""
+        """Drop everything in memory, effects of what is not committed yet included; the store has been emptied."""
+        self._forgotten += 1
         self._hot.clear()
         self._queue.clear()
         self._loading.clear()
@@ -243,15 +259,16 @@ class Driver:
         self._programs.close()
 
     def _kick(self) -> None:
-        if not self._scheduled and not self._closed:
+        if not self._scheduled and not self._closed and not self._suspended:
             self._scheduled = True
             asyncio.get_running_loop().call_soon(self._slice, context=self._context)
 
     def _slice(self) -> None:
-        if not self._closed and not self._database.is_writable(self._slice):
+        stopped = self._closed or self._suspended
+        if not stopped and not self._database.is_writable(self._slice):
             return
         self._scheduled = False
-        if self._closed:
+        if stopped:
             return
         part = Slice()
         now = self._clock.now()
@@ -292,7 +309,12 @@ class Driver:
         while len(self._hot) > HOT:
             self._hot.popitem(last=False)
         if part.has_effects():
-            self._database.after_commit(lambda failure: self._effects.follow(part) if failure is None else None)
+            self._database.after_commit(partial(self._follow, part, self._forgotten))
+
+    def _follow(self, part: Slice, forgotten: int, failure: CommitFailed | None) -> None:
+        """Do what follows from a slice that is committed, unless its executions have been forgotten meanwhile."""
+        if failure is None and forgotten == self._forgotten:
+            self._effects.follow(part)
 
     def _meter(self, part: Slice) -> None:
         for facts, step in part.entered:

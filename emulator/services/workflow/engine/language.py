@@ -277,8 +277,8 @@ class Programs(Protocol):
     def find_now(self, definition: DefinitionId) -> Program:
         """Return a program, parsing even a long text at once: for callers that must answer in this tick."""
 
-    async def load(self, definition: DefinitionId) -> Program:
-        """Read a definition in a thread and keep it."""
+    async def load(self, definition: DefinitionId) -> None:
+        """Read a definition in a thread, and keep it unless its id stands for another one by then, or for none."""
 
     def clear(self) -> None:
         """Forget all programs."""

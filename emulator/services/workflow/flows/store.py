@@ -1,6 +1,7 @@
 """The tables of flows: flows with their definitions, versions and aliases."""
 
 import hashlib
+from collections.abc import Callable
 from typing import Any
 
 from emulator.kernel.clock import Millis
@@ -38,6 +39,10 @@ _KNOWN = 128
 """Flows kept in memory."""
 
 
+def _unwatched(_: DefinitionId) -> None:
+    """Do nothing."""
+
+
 class FlowStore:
     """Flows, their definitions, versions and aliases."""
 
@@ -46,6 +51,7 @@ class FlowStore:
         self._tenants = tenants
         self._known: dict[tuple[Tenant, str], FlowRecord] = {}
         """Flows that have been asked for since the last change of any flow."""
+        self._on_new: Callable[[DefinitionId], None] = _unwatched
         database.on_rollback(self.forget)
 
     def forget(self) -> None:
@@ -122,10 +128,14 @@ class FlowStore:
             ).fetchone()[0]
         )
 
+    def watch_definitions(self, on_new: Callable[[DefinitionId], None]) -> None:
+        """Call *on_new* with the id of each new definition, which may have been another's that has gone."""
+        self._on_new = on_new
+
     def definition(self, definition: DefinitionId) -> str:
-        """Return a definition's text."""
+        """Return a definition's text, which is empty when it has gone."""
         row = self._database.read("SELECT text FROM workflow_definitions WHERE id = ?", (definition,)).fetchone()
-        return str(row[0])
+        return "" if row is None else str(row[0])
 
     def keep_definition(self, flow: FlowRecord, text: str) -> FlowRecord:
         """Return *flow* with the definition *text*, which is kept for executions and not made the flow's own."""
@@ -143,6 +153,7 @@ class FlowStore:
                 "INSERT INTO workflow_definitions (world, flow, digest, text) VALUES (?, ?, ?, ?) RETURNING id",
                 (tenant_id, flow, digest, text),
             ).fetchone()
+            self._on_new(DefinitionId(row[0]))
         return int(row[0])
 
     def publish(self, flow: FlowRecord, description: str, now: Millis) -> VersionRecord:

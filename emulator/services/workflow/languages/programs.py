@@ -100,9 +100,13 @@ class Programs:
         """Return a program, parsing even a long text at once: for callers that must answer in this tick."""
         return self.find(definition) or self.keep(definition, read_program(self._text_of(definition)))
 
-    async def load(self, definition: DefinitionId) -> Program:
-        """Read a definition in a thread and keep it."""
-        return self.keep(definition, await self.read(self._text_of(definition)))
+    async def load(self, definition: DefinitionId) -> None:
+        """Read a definition in a thread, and keep it unless its id stands for another one by then, or for none."""
+        text = self._text_of(definition)
+        if text:
+            program = await self.read(text)
+            if self._text_of(definition) == text:
+                self.keep(definition, program)
 
     def keep(self, definition: DefinitionId, program: Program) -> Program:
         """Keep a program that has been read already."""
@@ -110,6 +114,10 @@ class Programs:
         if len(self._programs) > KEPT:
             self._programs.popitem(last=False)
         return program
+
+    def drop(self, definition: DefinitionId) -> None:
+        """Forget one program, whose definition has gone."""
+        self._programs.pop(definition, None)
 
     def clear(self) -> None:
         """Forget all programs."""

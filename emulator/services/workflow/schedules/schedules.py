@@ -75,6 +75,7 @@ class Firing:
 
     def start(self) -> None:
         """Resume the schedules of an earlier run; runs that were missed since are skipped."""
+        self._closed = False
         if self._store.next_run() is not None:
             self._review(self._clock.now(), overdue_too=True)
 
@@ -85,9 +86,9 @@ class Firing:
         await self._tasks.close()
 
     async def suspend(self) -> None:
-        """Break off a review: the tables are about to be replaced."""
-        self._timers.cancel(_KEY)
-        await self._tasks.close()
+        """Run nothing before `start`, and break off a review: the tables are about to be replaced."""
+        await self.close()
+        self._reviewing = False  # one that had not begun does not say so itself
 
     def forget(self) -> None:
         """Drop what is in memory; the store has been emptied."""

@@ -471,3 +471,39 @@ async def test_reset_forgets_calls_and_configurations(site):
 
     assert (gate.cancelled, waiting(site)) == (1, 0)
     assert (await site.v1("GET", CONFIG)).status == 404
+
+
+async def test_reset_forgets_a_call_that_is_about_to_begin(site, monkeypatch, caplog):
+    """It comes after the row says that the call runs, and before that is committed."""
+    await site.make_function()
+    due, resets = site.fc.async_store.due, []
+
+    def reset_next(*arguments):
+        if not resets:
+            resets.append(asyncio.get_running_loop().create_task(site.fc.reset()))
+        return due(*arguments)
+
+    monkeypatch.setattr(site.fc.async_store, "due", reset_next)
+    await call(site)
+    await resets[0]
+    await site.settle()
+
+    assert (site.instances.invocations, waiting(site)) == ([], 0)
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+async def test_reset_forgets_a_call_that_comes_while_it_waits(site, monkeypatch):
+    """Provisioned instances take a while to be called off; the function is still there and accepts calls."""
+    await site.make_function()
+    close, accepted = site.fc.provisioner.close, []
+
+    async def closed():
+        accepted.append(await call(site, x_fc_stateful_async_invocation_enable="true"))
+        await close()
+
+    monkeypatch.setattr(site.fc.provisioner, "close", closed)
+    await site.fc.reset()
+    await site.settle()
+
+    assert [answer.status for answer in accepted] == [202]
+    assert (site.instances.invocations, waiting(site)) == ([], 0)

@@ -4,6 +4,8 @@ import asyncio
 import os
 import random
 import shutil
+import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -11,7 +13,9 @@ from emulator.kernel import system
 from emulator.kernel.notifications import Notifications
 from emulator.services.fc.catalog import following, store, watching
 from emulator.services.fc.catalog.watching import Unwatchable
+from emulator.storage.database import Database
 from tests.unit.fc.catalog.test_loading import SHOP, write
+from tests.waiting import until
 
 ANNOUNCED = pytest.mark.skipif(not system.NOTIFICATIONS, reason="this system announces no edits")
 
@@ -339,3 +343,23 @@ async def test_a_trigger_is_tried_again_with_each_edit_until_it_can_be_made(open
     assert before == still
     assert "is left out" in before[0]
     assert (made, site.fc.problems) == (["t"], [])
+
+
+async def test_an_edit_that_is_read_while_another_program_holds_the_lock(site_of, tmp_path, way):
+    """It is taken once the lock is free, and the call for it waits."""
+    root = write(tmp_path / "functions", {"hello/index.py": "a"})
+    database = Database(tmp_path / "state.db")
+    site = site_of(tmp_path / "state", database)
+    await site.fc.start(root)
+    database.commit()
+    database.lock.set_patience(waits=False)
+    with closing(sqlite3.connect(tmp_path / "state.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        write(root, {"second/index.py": "b"})
+        called = asyncio.get_running_loop().create_task(code(site, "second"))
+        await until(lambda: database.lock.held_elsewhere)
+        other.execute("ROLLBACK")
+
+    assert await called == "b"
+    await site.fc.close()
+    database.close()

@@ -95,6 +95,31 @@ async def test_deleted_version_goes_on_serving_functions_that_use_it(site, pack)
     assert next_one.body["version"] == 2
 
 
+@pytest.mark.parametrize("updates", [False, True], ids=["made", "changed"])
+async def test_a_version_that_is_deleted_while_the_code_of_a_function_is_stored(site, pack, monkeypatch, updates):
+    """Nothing uses it yet, so it goes for good; the function is refused."""
+    await publish(site, pack)
+    await site.make_function()
+    in_thread, deleted = site.fc.codes.in_thread, []
+
+    async def deleted_meanwhile(job):
+        result = await in_thread(job)
+        deleted.append(await site.v1("DELETE", "/layers/tools/versions/1"))
+        return result
+
+    monkeypatch.setattr(site.fc.codes, "in_thread", deleted_meanwhile)
+    if updates:
+        fields = {"layers": [ARN.format(1)], "code": pack(other__txt="2")}
+        answer = await site.v1("PUT", "/services/shop/functions/order", fields)
+    else:
+        answer = await site.make_function(name="other", layers=[ARN.format(1)])
+
+    assert deleted[0].status == 204
+    assert answer.code == "LayerVersionNotFound"
+    assert (await site.v1("GET", "/services/shop/functions/order")).body["layers"] == []
+    assert (await site.v1("GET", "/services/shop/functions/other")).status == 404
+
+
 async def test_layer_is_opened_to_others_and_official_ones_pass(site, pack, caplog):
     """``public`` lists open layers; a layer of the cloud is taken and left out with a warning."""
     await publish(site, pack)

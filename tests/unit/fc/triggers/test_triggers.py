@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from emulator.kernel.frozen import replace
 from emulator.services.fc import administration
 
 HTTP = {"authType": "anonymous", "methods": ["GET", "post"]}
@@ -323,6 +324,22 @@ async def test_the_first_time_of_a_process_is_busy_until_it_is_counted(site, mon
     await asyncio.wait_for(armed.wait(), 30)
     stop()
     assert [trigger.name for trigger, _ in timers.upcoming()] == ["t"]
+
+
+async def test_a_first_time_that_was_not_counted_before_all_was_suspended_keeps_nobody_waiting(site, monkeypatch):
+    """A restore can come right after the trigger was made; the clock can be moved afterwards."""
+    await site.make_function()
+    await make_trigger(site, triggerConfig={"cronExpression": "@every 1m"})
+    timers = site.fc.sources.timer_triggers
+    [(tenant, trigger)] = site.fc.sources.store.enabled_of_kind("timer")
+    monkeypatch.delitem(sys.modules, "apscheduler.triggers.cron", raising=False)
+
+    timers.changed(tenant, replace(trigger, config=TIMER))
+    counted = len(list(timers.counted()))
+    await site.fc.suspend()
+    await site.fc.resume()
+
+    assert (counted, list(timers.counted())) == (1, [])
 
 
 async def test_a_page_of_triggers_costs_what_is_on_it(site, monkeypatch):

@@ -40,3 +40,46 @@ async def test_attempt_is_made_again_for_the_state_that_follows():
     assert posted == [(1, Replied(7, 2, Result(output={})))]
     assert not calls.is_making(1, CALL)
     await calls.close()
+
+
+TASK = """
+version: v1
+type: flow
+steps:
+  - {type: wait, name: rest, duration: 5}
+  - {type: task, name: pay, resourceArn: 'acs:fc:::services/s/functions/f'}
+"""
+
+
+async def test_a_call_that_has_been_decided_is_not_made_for_an_execution_that_is_forgotten_then(workflow):
+    """A reset comes before the commit; the next execution may have the same number, and would get the reply."""
+    async with workflow() as bench:
+        bench.functions.on("f", lambda given: given)
+        await bench.flow(TASK)
+        await bench.begin()
+
+        bench.timers.advance(5_000)
+        bench.service._engine._slice()
+        bench.service.reset()
+        await bench.settle()
+
+        assert bench.functions.calls == []
+
+
+async def test_nothing_is_decided_while_the_tables_are_being_replaced(workflow):
+    """A wake-up that has just become due is left to what goes on from the tables afterwards."""
+    async with workflow() as bench:
+        bench.functions.on("f", lambda given: given)
+        await bench.flow(TASK)
+        await bench.begin()
+
+        bench.timers.advance(5_000)
+        await bench.service.suspend()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        meanwhile = len(bench.functions.calls)
+        await bench.service.resume()
+        await bench.settle()
+
+        assert (meanwhile, len(bench.functions.calls)) == (0, 1)
+        assert (await bench.describe())["Status"] == "Succeeded"

@@ -365,3 +365,17 @@ async def test_flows_and_schedules_are_found_by_a_part_of_their_names(workflow):
         assert flows.names_with(WORLD, "orders", 9) == ["Orders"]
         assert schedules.names_with(WORLD, "nightly", 9) == [("Orders", "nightly-2"), ("f", "Nightly")]
         assert schedules.names_with(WORLD, "nightly", 1) == [("Orders", "nightly-2")]
+
+
+async def test_schedules_run_after_a_review_that_was_broken_off_before_it_began(workflow):
+    """A restore can come right after the clock was set back; the first schedule is made after it."""
+    async with workflow() as bench:
+        await bench.flow(ONE_PASS)
+
+        bench.service._firing._clock_set_back(bench.clock.now())
+        await bench.service.suspend()
+        await bench.service.resume()
+        await scheduled(bench)
+        await bench.advance(61)
+
+        assert len(await runs(bench)) == 1

@@ -1,0 +1,57 @@
+"""Calls that are under way when everything stands still: they see the state as it was, or as it is afterwards."""
+
+import asyncio
+import json
+
+from emulator.oss.store import ObjectStore
+from tests.operations.calling import running
+from tests.operations.test_files_of_a_restore import perform
+from tests.operations.themes import _admin, _oss, _theirs, named
+from tests.waiting import until
+
+TURNS = 10
+"""Turns of the loop in which whoever can go on does."""
+
+
+async def test_an_object_of_an_account_that_is_being_removed(tmp_path, monkeypatch):
+    """Its bytes are there once the bucket's rows have gone; it is written when there is no bucket any more."""
+    async with running(tmp_path) as site:
+        account = await perform(site, _admin("POST", "accounts", accountId="77"))
+        names = {"key": json.loads(account.body)["accessKeyId"]}
+        await perform(site, named(_theirs(_oss("PUT", "/theirs")), names))
+        contents = (await site.emulator.services._objects.storage()).contents
+        add, arrived, gone = contents.add, asyncio.Event(), asyncio.Event()
+        removal = ObjectStore.removal
+
+        async def held(data):
+            content = await add(data)
+            arrived.set()
+            await gone.wait()
+            return content
+
+        def removed(store, account):
+            yield from removal(store, account)
+            gone.set()
+            yield from [None] * 100 * TURNS  # of these a hundred are made in a turn
+
+        monkeypatch.setattr(contents, "add", held)
+        monkeypatch.setattr(ObjectStore, "removal", removed)
+        put = asyncio.create_task(site.apart(named(_theirs(_oss("PUT", "/theirs/name", b"new")), names)))
+        await arrived.wait()
+        await perform(site, _admin("DELETE", "accounts/77"))
+
+        answer = await put
+        assert (answer.status, b"<Code>NoSuchBucket</Code>" in answer.body) == (404, True)
+        assert site.rows("SELECT id FROM oss_contents") == []
+        assert site.trouble.texts == []
+
+
+async def test_an_account_that_is_removed_twice_at_once(tmp_path):
+    """The second removal finds none."""
+    async with running(tmp_path) as site:
+        await perform(site, _admin("POST", "accounts", accountId="77"))
+        async with site.emulator._lab.checkpoints.kept_out():
+            removals = [asyncio.create_task(site.apart(_admin("DELETE", "accounts/77"))) for _ in range(2)]
+            await until(lambda: len(site.emulator._lab.checkpoints._lock._waiters or ()) == 2)
+
+        assert sorted([(await each).status for each in removals]) == [200, 404]
