@@ -55,3 +55,31 @@ async def test_an_account_that_is_removed_twice_at_once(tmp_path):
             await until(lambda: len(site.emulator._lab.checkpoints._lock._waiters or ()) == 2)
 
         assert sorted([(await each).status for each in removals]) == [200, 404]
+
+
+async def test_a_restart_while_a_checkpoint_is_being_restored(tmp_path, monkeypatch):
+    """What plays a crash does not ask whether anything else ends all that runs: it goes on before that does."""
+    async with running(tmp_path) as site:
+        await perform(site, _admin("POST", "checkpoints/c"))
+        lab, services, steps, restores = site.emulator._lab, site.emulator.services, [], []
+        suspend, resume = services.suspend, services.resume
+
+        async def suspended():
+            steps.append("suspend")
+            await suspend()
+            if not restores:
+                restores.append(asyncio.create_task(lab.checkpoints.restore("c")))
+                await until(lab.time._lock.locked)
+                for _ in range(TURNS):
+                    await asyncio.sleep(0)
+
+        async def resumed():
+            await resume()
+            steps.append("resume")
+
+        monkeypatch.setattr(services, "suspend", suspended)
+        monkeypatch.setattr(services, "resume", resumed)
+        await lab._standstill.restart()
+        await restores[0]
+
+        assert steps == ["suspend", "resume"] * 2

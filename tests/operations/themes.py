@@ -84,7 +84,7 @@ States:
     Name: ask
     Action: MNS:SendMessage
     TaskMode: WaitForCustomCallback
-    Timeout: 3000
+    Timeout: 30000
     Parameters: {resourceArn: 'acs:mns:::/queues/tokens/messages', message.$: $Context.Current.TaskToken}
     End: true
 """
@@ -103,7 +103,7 @@ States:
       ProcessorConfig: {ExecutionMode: Standard}
       StartAt: rest
       States:
-        - {Type: Wait, Name: rest, Seconds: 5, End: true}
+        - {Type: Wait, Name: rest, Seconds: 300, End: true}
 """
 _FAST = "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: a}\n"
 _ROUTES = '[{"Version":"1","Weight":100}]'

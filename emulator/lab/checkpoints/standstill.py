@@ -59,6 +59,8 @@ class Standstill:
         self._timers = timers
         self._close_door = close_door
         self._database = database
+        self._one = asyncio.Lock()
+        """Held by whoever lets everything stand still: nobody goes on with what another is about to replace."""
 
     async def change(self, change: Callable[[], Awaitable[None]]) -> set[str]:
         """Stand still for *change*; return the files that no table names any more afterwards.
@@ -69,7 +71,7 @@ class Standstill:
         return await Steps(self._database, self._change(change), patience_s=None)
 
     async def _change(self, change: Callable[[], Awaitable[None]]) -> set[str]:
-        async with self._time.held():
+        async with self._time.held(), self._one:
             with self._close_door(), self._time.standstill():
                 await self._services.suspend()
                 before = set(self._services.files())
@@ -95,7 +97,7 @@ class Standstill:
     async def _exchange(
         self, exchange: Exchange, replace: Callable[[], Awaitable[None]], undo: Callable[[], Awaitable[None]]
     ) -> set[str]:
-        async with self._time.held():
+        async with self._time.held(), self._one:
             with self._close_door(), self._time.standstill():
                 before = set(self._services.files())
                 try:
@@ -120,9 +122,10 @@ class Standstill:
 
     async def restart(self) -> None:
         """End what runs and go on with what is stored, as after a crash; also while the clock is being moved."""
-        with self._close_door(), self._time.standstill():
-            await self._services.suspend()
-            await self._go_on()
+        async with self._one:
+            with self._close_door(), self._time.standstill():
+                await self._services.suspend()
+                await self._go_on()
 
     async def _go_on(self) -> None:
         self._timers.clear()  # they are set anew, by what time it is then

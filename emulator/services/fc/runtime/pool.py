@@ -73,6 +73,8 @@ class InstancePool:
         self._instances: dict[str, Instance] = {}
         self._ready: dict[str, list[Instance]] = {}
         self._freezing: dict[str, list[asyncio.Future[None]]] = {}
+        self._ends = 0
+        """How often all instances have been ended."""
         self._starter = Starter(
             clock,
             ids,
@@ -119,7 +121,7 @@ class InstancePool:
         Raises: RuntimeUnavailable; InstanceStartFailed; InstancesExhausted; SeatBusy; RequestBroken;
             ResponseTooLarge.
         """
-        written = ""
+        written, ends = "", self._ends
         for _ in range(2):
             cold = False
             instance = self._take(image.key) if seat is None else await self._take_seat(image, seat)
@@ -134,6 +136,8 @@ class InstancePool:
             except CallNotRead as error:
                 written = str(error)
                 instance.retired = True
+                if ends != self._ends:
+                    break  # what it was to run may not be there any more
                 invocation = replace(invocation, repeated=True)
             finally:
                 if result is not None and result.stream is not None:
@@ -266,7 +270,8 @@ class InstancePool:
                 self._retire(instance)
 
     def end_all(self) -> None:
-        """End every instance now: those that work are killed, their calls fail."""
+        """End every instance now: those that work are killed, and their calls fail, whether they were read or not."""
+        self._ends += 1
         self._provisions.clear()
         for instance in list(self._instances.values()):
             instance.empty()

@@ -10,7 +10,9 @@ import pytest
 
 from emulator.kernel.clock import Millis, VirtualClock
 from emulator.kernel.ids import RandomIds
-from emulator.services.fc.runtime.model import Credentials, InstancesExhausted
+from emulator.services.fc.runtime.instance import Instance
+from emulator.services.fc.runtime.model import Credentials, InstancesExhausted, InstanceStartFailed
+from emulator.services.fc.runtime.outcome import CallNotRead
 from emulator.services.fc.runtime.zygote import Zygote
 from tests.waiting import until
 
@@ -88,6 +90,28 @@ async def test_instance_whose_id_comes_again_waits_for_the_former_one(functions,
     assert {result.instance_id for result in results} == {f"c-6553f100-{'0' * 20}"}
     assert [(result.cold, result.body) for result in results] == [(True, b"false")] * 11
     assert len(numbers) == 1
+
+
+async def test_a_call_that_was_not_read_when_all_instances_were_ended_is_not_made_again(functions, monkeypatch):
+    """As in a restore: the function may be another one by then. One whose instance has ended by itself is."""
+    image = functions.image("def handler(event, context): return 1")
+    invoke, ends = Instance.invoke, []
+
+    async def ended_before(self, invocation, *, cold):
+        if ends:
+            ends.pop()()
+            raise CallNotRead("")
+        return await invoke(self, invocation, cold=cold)
+
+    monkeypatch.setattr(Instance, "invoke", ended_before)
+    async with functions.pool() as pool:
+        ends.append(lambda: None)
+        result = await pool.invoke(image, functions.invocation())
+        ends.append(pool.end_all)
+        with pytest.raises(InstanceStartFailed):
+            await pool.invoke(image, functions.invocation())
+
+    assert result.body == b"1"
 
 
 async def test_instance_id_tells_the_second_of_the_start(functions):
