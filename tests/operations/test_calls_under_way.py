@@ -83,3 +83,21 @@ async def test_a_restart_while_a_checkpoint_is_being_restored(tmp_path, monkeypa
         await restores[0]
 
         assert steps == ["suspend", "resume"] * 2
+
+
+async def test_what_is_due_while_the_tables_are_replaced(tmp_path):
+    """It does not begin: every service sets its timers anew by what the tables hold then."""
+    async with running(tmp_path) as site:
+        standstill, began = site.emulator._lab._standstill, []
+        timers, clock = standstill._timers, site.emulator._lab.time._clock
+        due = clock.now() + 50
+
+        async def change():
+            await until(lambda: clock.now() > due)
+            for _ in range(TURNS):
+                await asyncio.sleep(0)
+
+        timers.call_at(due, "of an earlier state", lambda: began.append(True))
+        await standstill.change(change)
+
+        assert began == []

@@ -73,7 +73,7 @@ class Standstill:
     async def _change(self, change: Callable[[], Awaitable[None]]) -> set[str]:
         async with self._time.held(), self._one:
             with self._close_door(), self._time.standstill():
-                await self._services.suspend()
+                await self._stop()
                 before = set(self._services.files())
                 try:
                     await change()
@@ -101,7 +101,7 @@ class Standstill:
             with self._close_door(), self._time.standstill():
                 before = set(self._services.files())
                 try:
-                    await self._services.suspend()
+                    await self._stop()
                     await self._database.committed()  # what is kept is read from the file
                     if exchange.on_disk:
                         await asyncio.to_thread(exchange.keep)
@@ -113,7 +113,7 @@ class Standstill:
                     gone = before.difference(self._services.files())
                 except BaseException as error:
                     _log.warning("the restore failed, the state is as it was before: %s", error)
-                    await self._services.suspend()
+                    await self._stop()
                     await undo()
                     await self._go_on()
                     raise
@@ -124,8 +124,12 @@ class Standstill:
         """End what runs and go on with what is stored, as after a crash; also while the clock is being moved."""
         async with self._one:
             with self._close_door(), self._time.standstill():
-                await self._services.suspend()
+                await self._stop()
                 await self._go_on()
+
+    async def _stop(self) -> None:
+        await self._services.suspend()
+        self._timers.clear()  # or what is due would begin on tables that are half replaced
 
     async def _go_on(self) -> None:
         self._timers.clear()  # they are set anew, by what time it is then
