@@ -147,8 +147,8 @@ def test_slash_leads_to_the_search(console, localyun):
     console.find_element(By.TAG_NAME, "main").send_keys("/")
     console.switch_to.active_element.send_keys("orders", Keys.ENTER)
 
+    assert eventually(console, lambda: "/search?q=orders" in console.current_url)
     assert eventually(console, lambda: "orders" in text(console))
-    assert "/search?q=orders" in console.current_url
 
 
 BAD = "<script>window.broken=1</script>\"><img src=x onerror='window.broken=1'>{{7*7}}\r\nX-Bad: 1 \u202eright\u2066"
