@@ -136,7 +136,7 @@ def debug(admin: FunctionAdmin, call: OperationRequest) -> Response:
 
 
 def _there(admin: FunctionAdmin, call: OperationRequest) -> tuple[FunctionAdmin, dict[str, Any]]:
-    """Return what serves the region that was asked for, and the other arguments."""
+    """Return the `FunctionAdmin` of the region that the call names, and the call's other arguments."""
     arguments = dict(call.arguments)
     return admin.of_region(arguments.pop("region") or call.region), arguments
 

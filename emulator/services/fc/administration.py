@@ -1,7 +1,7 @@
-"""What the emulator's own pages and commands ask of Function Compute: logs, triggers, debugging, downloads, metrics.
+"""The admin interface of Function Compute, for the emulator's console and commands: logs, triggers, debugging, metrics.
 
-The cloud has nothing like it. Everything concerns the installation's own account, in its region unless another one is
-asked for; results are in JSON's terms.
+The cloud has no such operations. They concern the installation's own account, in its own region unless another one is
+named; results are JSON values.
 """
 
 from base64 import b64encode
@@ -31,7 +31,7 @@ from emulator.services.fc.service import FunctionCompute
 from emulator.services.fc.triggers.model import Trigger
 
 _AT_ONCE = 100
-"""So many triggers are read in a turn of the loop."""
+"""How many triggers `every_trigger` reads at a time, before others may write."""
 
 
 class FunctionAdmin:
@@ -47,7 +47,7 @@ class FunctionAdmin:
         self._pool = pool
 
     def of_region(self, region: str) -> "FunctionAdmin":
-        """Return the same for what the account has in *region*; an empty one is the installation's."""
+        """Return the admin operations for *region* of the same account; an empty text is the installation's region."""
         return FunctionAdmin(self._functions, self._clock, self._ids, self._pool, region)
 
     def names(self) -> list[str]:
@@ -68,7 +68,7 @@ class FunctionAdmin:
         return self._functions.store.counts()
 
     def metered(self) -> Iterator[Amount]:
-        """Yield what calls and instances have used since the start."""
+        """Yield the billable amounts that calls and instances have used since the emulator's start."""
         return amounts(self._functions.invoker.spent, self._pool.kept_ms())
 
     def metrics(self) -> Iterator[Family]:

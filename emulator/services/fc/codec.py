@@ -32,7 +32,7 @@ OF_SERVICE = "/services/{service}/functions/{function}"
 EVERY_API = (V2016, V2021, V2023)
 
 BODY = JsonBodies("json", InvalidArgument)
-"""How bodies are written in every version; these differ in the shapes."""
+"""The notation of JSON bodies; the versions of the API differ in their shapes only."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _TAGS = Items(record(key=Text(shortest=1), value=TEXT))
@@ -42,13 +42,13 @@ LARGE_BODY = 256 * 1024
 
 
 def api_of(call: OperationRequest) -> str:
-    """Return the version of the API in the path; without one it is that of the signature scheme's first users."""
+    """Return the version of the API in the path, 2016-08-15 when the path names none."""
     version = call.http.path[1:11]
     return version if version in {V2021, V2023} and call.http.path[11:12] == "/" else V2016
 
 
 def valid_text(text: str) -> str:
-    """Return *text* with question marks for bytes that are not UTF-8; nothing has such a name."""
+    """Return *text* with question marks for bytes that are not UTF-8; no resource has such a name."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -146,7 +146,7 @@ def slice_of(call: OperationRequest, tags: Mapping[str, str] | None = None) -> S
 
 
 def page_marker(call: OperationRequest, name: str = "nextToken") -> str:
-    """Return what the opaque token stands for, empty when there is none.
+    """Return the marker that the opaque token *name* encodes, empty when there is none.
 
     Raises: InvalidArgument.
     """
@@ -185,9 +185,9 @@ def list_answer(
     key: Callable[[T], str] = attrgetter("name"),
     **more: Any,
 ) -> Response:
-    """Return up to *limit* of what was *found*, one more where there is another part, under *name*.
+    """Return a page of *found* under *name*; *found* has one item more than *limit* when there is another page.
 
-    *key* is what a list goes on from; see `page_answer`.
+    *key* returns the marker of an item, from which the next page begins; see `page_answer`.
     """
     page = cut(found, limit, key)
     return page_answer(name, [render(item) for item in page.items], page.next_marker, **more)
@@ -217,7 +217,7 @@ def json_list(value: str, field: str) -> list[Any]:
 def json_body(call: OperationRequest) -> dict[str, Any]:
     """Return the JSON object in the body; an empty body is an empty object.
 
-    Raises: InvalidArgument; EntityTooLarge when a large body is no long text with little around it.
+    Raises: InvalidArgument; EntityTooLarge when a large body has too much JSON around its long text, such as a package.
     """
     if call.document is not None:
         document: dict[str, Any] = call.document

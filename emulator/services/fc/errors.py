@@ -247,4 +247,4 @@ def auth_error(failure: AuthFailure, *, date_given: bool, now: str, authorizatio
 
 
 DIALECT = Dialect(FcError, "ResourceThrottled")
-"""The table's words for what each service says to callers that are too quick."""
+"""The error class and the code for throttled callers, which injected faults raise."""

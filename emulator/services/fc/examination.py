@@ -1,4 +1,4 @@
-"""Reading all that the service keeps as a start reads it: what is not of this program's making may hold anything."""
+"""Reads every stored row, to validate a database that this emulator has not written itself, such as a checkpoint."""
 
 from emulator.services.fc.asynchronous.store import AsyncStore
 from emulator.services.fc.capacity.store import CapacityStore
@@ -10,9 +10,9 @@ from emulator.storage.database import Database
 
 
 def read_through(database: Database) -> list[str]:
-    """Read every row as what it stands for; return the packages they name, as paths below the emulator's folder.
+    """Parse every row; return the packages that the rows name, as paths below the emulator's folder.
 
-    Raises: whatever a row leads to that stands for nothing.
+    Raises: any exception, for a row that cannot be parsed.
     """
     catalog = CatalogStore(database)
     for store in (

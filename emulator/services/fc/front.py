@@ -1,8 +1,8 @@
 """The front of Function Compute: finds the operation by version and path, writes errors and request ids.
 
-And the rights that calls need: an action, and the resource names policies use. The action is the operation's name but
-where the vendor's table has another; the resource follows the path. A list, and the making of something whose name is
-not known yet, is about ``.../*``.
+Also which rights a call needs: an action, and the name of a resource. The action is the operation's name, unless the
+vendor's table has another one; the resource follows the path. Lists, and operations that create something whose name is
+not in the path, need ``.../*``.
 
 Source: Function Compute 2.0 and 3.0, "Policies and sample policies"; the denial quoted by Serverless Devs names
 ``services/*`` for CreateService.
@@ -66,7 +66,7 @@ class FcFront:
         self._ids = ids
 
     def edits(self, request: Request) -> Awaitable[None] | None:
-        """Return what to wait for before *request* is looked at, None when every edit made so far has been read.
+        """Return what to await before *request* is routed, None when all edits of the functions folder have been read.
 
         Where the system does not announce edits, requests of other services do not wait.
         """
@@ -102,7 +102,7 @@ class FcFront:
         return _named(answer, call) if isinstance(answer, Response) else _finish(answer, call)
 
     def prepare(self, call: OperationRequest) -> None:
-        """Decode a large JSON body, such as one with a code package; what a function is called with stays as it is.
+        """Decode a large JSON body, such as one with a code package; the event of a call is not decoded.
 
         Raises: FcError.
         """
@@ -123,7 +123,7 @@ class FcFront:
         return self._is_for_trigger(call)
 
     def early(self, call: OperationRequest) -> int:
-        """Return how many bytes of body the function takes as they come; 0 when it gets them whole."""
+        """Return how many bytes of body may be streamed to the function; 0 when it gets the body whole."""
         if not self._is_for_trigger(call):
             return 0
         try:

@@ -152,4 +152,4 @@ PLACE = Held(
     lambda account, region, *place: FunctionRef(Tenant(AccountId(account), Region(region)), *place),
     ("account", "region", "service", "function", "qualifier"),
 )
-"""What lies over several columns of the tables."""
+"""The conversion between a `FunctionRef` and its five columns: account, region, service, function, qualifier."""

@@ -1,4 +1,4 @@
-"""Every number of Function Compute.
+"""The limits and default values of Function Compute.
 
 Names, payload sizes and the ranges of single fields are enforced; how many resources of a kind an account may have is
 not, because those quotas can be raised in the cloud and would only get in the way here.

@@ -1,4 +1,4 @@
-"""What Function Compute keeps: services, functions, versions, aliases, code; and how resources are named.
+"""The resources of Function Compute: services, functions, versions, aliases, code; and how they are named.
 
 One model serves the three generations of the API. A function lives in a service, or in none (``service`` is empty:
 a 3.0 function). Versions and aliases belong to a *scope*: the service of 2.0, the function itself in 3.0. A version is
@@ -48,7 +48,7 @@ def scope_of(service: str, function: str) -> Scope:
 
 @frozen
 class Dated:
-    """When a thing was made and last changed."""
+    """The times at which a resource was created and last changed."""
 
     created_at: Millis
     modified_at: Millis
@@ -56,7 +56,7 @@ class Dated:
 
 @frozen
 class Resource(Dated):
-    """A resource that can be updated. ``revision`` counts the updates, and ``etag`` is another after each."""
+    """A resource that can be updated. ``revision`` counts the updates, and ``etag`` changes with each."""
 
     id: str
     revision: int = 1
@@ -406,7 +406,7 @@ SLICED = "name >= ? AND name < ? ORDER BY name LIMIT ?"
 """The end of a query that reads a slice; `Slice.bounds` are its values."""
 
 EVERY = Slice(limit=1_000_000)
-"""All of a list."""
+"""A slice with the whole list."""
 
 
 def check_if_match(if_match: str, etag: str) -> None:

@@ -28,16 +28,16 @@ class Shell(Protocol):
     """A command that runs beside an instance."""
 
     def write(self, data: bytes) -> None:
-        """Give it *data* to read."""
+        """Write *data* to the command's standard input."""
 
     def resize(self, columns: int, rows: int) -> None:
-        """Set the size of its terminal."""
+        """Set the size of the command's terminal."""
 
     def pace(self, go: bool) -> None:
-        """Read no output for a while (False), or go on."""
+        """Stop reading the command's output (False), or resume it (True)."""
 
     def end(self) -> None:
-        """End it."""
+        """End the command."""
 
 
 StartShell = Callable[[Callable[[int, bytes], None], Callable[[], None]], Shell]
@@ -48,16 +48,16 @@ class Instances(Protocol):
     """Runs calls in instances; `emulator.services.fc.runtime.pool.InstancePool` in a running emulator."""
 
     def expect_calls(self) -> None:
-        """Start preparing what makes first calls quick, without waiting for it: there is a function."""
+        """Start preparing for quick first calls, without waiting; called once there is a function."""
 
     async def invoke(self, image: FunctionImage, invocation: Invocation, seat: Seat | None = None) -> InvocationResult:
-        """Run one call in a warm instance of *image*, or in a new one; that of a session where its *seat* is.
+        """Run one call in a warm instance of *image*, or in a new one; with a *seat*, in its session's instance.
 
         Raises: RuntimeFailure.
         """
 
     async def settle(self, image: FunctionImage, seat: Seat, invocation: Invocation) -> None:
-        """Put *seat* into an instance, which is initialized under the id of *invocation*.
+        """Bind the *seat* of a session to an instance; a new one is initialized under the id of *invocation*.
 
         Raises: RuntimeFailure.
         """
@@ -72,10 +72,10 @@ class Instances(Protocol):
         """
 
     def retire_family(self, family: str) -> None:
-        """Retire the instances of an older state: each ends after its present calls."""
+        """Retire the instances of *family*, whose code or settings have changed: each ends after its current calls."""
 
     def end_all(self) -> None:
-        """End every instance now, those that work too."""
+        """End every instance now, also during calls."""
 
     async def provision(self, image: FunctionImage, count: int, credentials: Credentials | None = None) -> int:
         """Keep *count* instances of *image* started and initialized, none at 0; return how many there are now.
@@ -127,7 +127,7 @@ class FunctionDoubles(Protocol):
     """Answers calls in place of functions, and keeps a record of all calls."""
 
     mocked: Mapping[str, object]
-    """The mocks there are, empty as a rule."""
+    """The active mocks; normally empty, which is checked first because it is quick."""
 
     ended: list[Ended]
     """Calls that wait for `record`, so that a warm call costs an append and no more."""
@@ -153,7 +153,7 @@ class RoleGuard(Protocol):
     """Knows what the roles of functions and triggers may do; there is one only where rights are enforced."""
 
     def refusal(self, tenant: Tenant, role_arn: str, service: str, target: FunctionName | MessageTarget) -> str | None:
-        """Return why the cloud *service* may not call or send to *target* in the name of a role; None when it may."""
+        """Return why the cloud *service* may not call or send to *target* with the rights of a role; None if it may."""
 
 
 class DestinationRefused(Exception):
@@ -259,7 +259,7 @@ class QueueMissing(Exception):
 
 @frozen
 class QueuedMessage:
-    """A received message. ``token`` is what its queue knows it by, ``trace`` the trace of its sending."""
+    """A received message. ``token`` identifies it to its queue, ``trace`` is the trace in which it was sent."""
 
     message_id: str
     body: str
@@ -291,7 +291,7 @@ class SourceQueues(Protocol):
         """
 
     def delete(self, tenant: Tenant, queue: str, message: QueuedMessage) -> None:
-        """Delete a message that was received, in the transaction of this moment.
+        """Delete a message that was received, in the current transaction.
 
         Raises: ServiceError.
         """
@@ -299,7 +299,7 @@ class SourceQueues(Protocol):
 
 @frozen
 class Ports:
-    """What other services do for Function Compute; whatever is None is done without.
+    """What other services do for Function Compute; None leaves the feature out.
 
     Without *credentials* functions get no keys; without *objects* code cannot come from a bucket and no bucket is lent
     for it; without *destinations* results of asynchronous calls go to functions only. Without *host_names* HTTP
@@ -322,7 +322,7 @@ class Ports:
 
 @frozen
 class Platform:
-    """What every part of the service works with."""
+    """The infrastructure that every part of the service is built on."""
 
     database: Database
     clock: Clock

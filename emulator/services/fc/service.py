@@ -1,6 +1,6 @@
 """Function Compute as the rest of the emulator sees it: built, started, called, ended.
 
-Operations act on its stores and on the parts that do what takes more than a row; here these are joined.
+Operations act on its stores, and on parts for everything that takes more than a row; this module joins them.
 """
 
 import asyncio
@@ -131,7 +131,7 @@ class FunctionCompute:
         await self._go_on()
 
     def _expect_calls(self) -> None:
-        """Let the first call be prepared as soon as there is a function, which many emulators never have."""
+        """Have the instances prepare for the first call once there is a function, which many emulators never have."""
         if not self._expects_calls and self.store.has_functions():
             self._expects_calls = True
             self.instances.expect_calls()
@@ -162,7 +162,7 @@ class FunctionCompute:
         await self.logbook.close()
 
     async def forget(self) -> None:
-        """Delete what is in no table but no file of `files`: logs."""
+        """Delete what is kept neither in tables nor in `files`: the logs."""
         await self.logbook.clear()
 
     async def release(self) -> None:
@@ -227,13 +227,13 @@ class FunctionCompute:
 
     @property
     def edits_announced(self) -> bool:
-        """Whether `catch_up` knows without looking at files what has been edited."""
+        """Whether the kernel announces edits of the functions folder, so that `catch_up` need not look at files."""
         return self.follower is None or self.follower.announced
 
     def catch_up(self, service: str = "", function: str = "") -> "asyncio.Future[None] | None":
-        """Return what to wait for before anything relies on the functions folder, None when all edits have been read.
+        """Return what to await before a function of the folder is used, None when all edits have been read.
 
-        The names say what is about to be called or read, no function that it may be any; *service* is empty in 3.0.
+        The names are those of the function that is needed, empty when it may be any; *service* is empty in 3.0.
         """
         if self.follower is None:
             return None
@@ -241,7 +241,7 @@ class FunctionCompute:
         return asyncio.shield(task) if task is not None else None
 
     async def _take_again(self) -> None:
-        """Take the folder, of which the store may hold anything, as it was read last; calls wait for it."""
+        """Apply the last snapshot of the folder as a whole, as the store was replaced; calls wait for that."""
         self._loader.forget()
         taking = self._take_in_turns(self._loader.snapshot)
         await (taking if self.follower is None else self.follower.apart(taking))
@@ -293,7 +293,7 @@ class FunctionCompute:
         task_id: str = "",
         origin: Origin = "async",
     ) -> str:
-        """Queue an asynchronous call and return its request id once the call is safe.
+        """Queue an asynchronous call and return its request id once the call is committed.
 
         A call with a *key* that is known already (one queued at most a day after the other has ended) is not queued
         again: its request id is returned. With a *task_id* a record of that name is kept.

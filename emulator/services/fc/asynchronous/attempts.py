@@ -1,4 +1,4 @@
-"""One attempt at a queued call: its turn, the call of the function, and what came of it."""
+"""One attempt at a queued call: its turn in a schedule, the call of the function, and its result."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -17,7 +17,10 @@ _log = logging.getLogger(__name__)
 
 
 class Attempts:
-    """Makes attempts; *edits* returns, for service and function, what to wait for before its files are as written."""
+    """Makes attempts. *edits* takes service and function, and returns what to await until their edited files are read.
+
+    It returns None when there is nothing to read.
+    """
 
     def __init__(
         self, platform: Platform, invoker: Invoker, edits: Callable[[str, str], Awaitable[None] | None]
@@ -29,7 +32,7 @@ class Attempts:
         self._edits = edits
 
     async def made(self, call: AsyncCall) -> Attempt:
-        """Make an attempt, in its turn where effects have an order, and return its result."""
+        """Make an attempt and return its result; while a schedule of effects is active, wait for the attempt's turn."""
         if not self._turns.active:
             return await self._call(call)
         name = f"{display_name(*call.lane[1:3])}#{call.retries + 1}"

@@ -1,7 +1,7 @@
-"""Queued calls, what is configured for them, and what follows an attempt: the end, or another one.
+"""Queued calls, their configuration, and the rule for retries: whether a call has ended or is tried again, and when.
 
 A function that fails is tried again as often as its configuration says, after 1 s, 2 s, 4 s ...; a platform that could
-not run it is tried again with doubling delays from 0.5 s on for five hours. Both end when the event's age is over.
+not run it is tried again with doubling delays from 0.5 s on for five hours. Both end at the event's maximum age.
 
 Source: API reference of asynchronous invocation for counts, ages and the platform's back-off; that the five hours are
 the whole of it, and the delay between retries of a failing function, are assumed.
@@ -24,7 +24,7 @@ from emulator.wire.schema.kinds import FLAG, TEXT, Field, Ruled, Shape, duration
 
 
 class Status(StrEnum):
-    """Where a call is; the values are those of task records."""
+    """The state of a call; the values are those of task records."""
 
     ENQUEUED = "Enqueued"
     DEQUEUED = "Dequeued"
@@ -56,7 +56,7 @@ class AsyncConfig:
 
 @frozen
 class StoredConfig(Dated):
-    """A configuration with its place."""
+    """The configuration of asynchronous calls through ``lane``: a function and a qualifier."""
 
     lane: FunctionRef
     config: AsyncConfig
@@ -262,7 +262,7 @@ def platform_delay_ms(failures: int) -> int | None:
 
 
 def judge(call: AsyncCall, attempt: Attempt, policy: Policy, now: Millis) -> Verdict:
-    """Return what becomes of *call*, whose failure counters already include this *attempt*."""
+    """Return the state of *call* after *attempt*, which its failure counters already include."""
     if not attempt.error:
         return Verdict(Status.SUCCEEDED, None)
     if attempt.gone:
@@ -280,7 +280,7 @@ def judge(call: AsyncCall, attempt: Attempt, policy: Policy, now: Millis) -> Ver
 
 
 def event_detail(error: str) -> str:
-    """Return what an event of a task says about an error."""
+    """Return the ``detail`` of a task's event, a JSON object with *error*; empty without one."""
     return json.dumps({"Error": error}, separators=(",", ":")) if error else ""
 
 
@@ -328,7 +328,7 @@ CONFIG_3 = Shape(
     ),
     AsyncConfig,
 )  # fmt: skip
-"""The same of a function without a service.
+"""A configuration of asynchronous calls of a function without a service.
 
 Source: terraform-provider-alicloud, resource_alicloud_fcv3_async_invoke_config_test.go, whose plan is clean after a
 configuration with destinations alone.

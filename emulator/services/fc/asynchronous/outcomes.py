@@ -1,6 +1,6 @@
-"""Where the result of an asynchronous call goes, and who waits for it.
+"""Delivers the result of an asynchronous call to its destination and to its waiters.
 
-Messages leave in the transaction that records the end, so none is lost and none is sent twice.
+Messages are sent in the transaction that records the end, so none is lost and none is sent twice.
 
 Source: the result callback page for the message; the values of ``condition`` and ``functionError`` are assumed.
 """
@@ -36,7 +36,7 @@ HandOver = Callable[[Tenant, FunctionName, bytes, str], None]
 
 
 class Destinations:
-    """Delivers messages about ended calls, in the name of the function's role."""
+    """Delivers messages about ended calls, with the rights of the function's role."""
 
     def __init__(self, ports: Ports, resolver: Resolver, hand_over: HandOver) -> None:
         self._messages = ports.destinations
@@ -45,9 +45,9 @@ class Destinations:
         self._hand_over = hand_over
 
     def deliver(self, arn: str, call: AsyncCall, now: Millis) -> bool:
-        """Send the result of *call* to the resource *arn*; return whether it took the message.
+        """Send the result of *call* to the resource *arn*; return whether the destination accepted the message.
 
-        A destination that refuses, or that does not exist here, changes nothing about the call: the log says why.
+        A destination that refuses, or does not exist in the emulator, is logged; the call's own result stays.
         """
         try:
             self._send(arn, call, message(call, now))
@@ -126,7 +126,7 @@ def _attempts(call: AsyncCall) -> int:
 
 
 class Completions:
-    """Waiters by the request id of their call; they end with the emulator."""
+    """Lets callers wait for the end of an asynchronous call, by request id; `close` cancels the waiters."""
 
     def __init__(self, store: AsyncStore, database: Database) -> None:
         self._store = store
@@ -153,7 +153,7 @@ class Completions:
             self._database.after_commit(self._release(outcome_of(call, body)))
 
     def resolve_removed(self, tenant: Tenant, service: str, function: str) -> None:
-        """Release the waiters for a call of a deleted function of which nothing is left."""
+        """Release, with the status Invalid, the waiters for calls of a deleted function whose rows were removed."""
         for request_id, (lane, _) in list(self._waiting.items()):
             if lane[:3] == (tenant, service, function) and self._store.by_request(tenant, request_id) is None:
                 gone = AsyncOutcome(request_id=request_id, status=Status.INVALID, body=b"", error="", http_status=0)

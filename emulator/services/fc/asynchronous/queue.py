@@ -1,7 +1,7 @@
 """Queued calls: accepted, run with bounded concurrency, tried again, ended, reported to their destinations.
 
-A call is a row from the moment it is accepted. Before an attempt the row says that it runs, and the attempt begins once
-that is committed; what the attempt brought is written in one transaction with the message to the destination. So a
+A call is a row from the moment it is accepted. Before an attempt the row is set to Running, and the attempt begins once
+that is committed; the attempt's result is written in one transaction with the message to the destination. So a
 call is never lost: one that ran when the emulator was killed runs again, at the same retry count.
 """
 
@@ -50,8 +50,8 @@ _PURGE = ("fc", "ended asynchronous calls")
 class AsyncQueue:
     """The queues of all functions.
 
-    *concurrency* returns how many calls of a queue may run at once, None for no limit of its own; *edits*, for service
-    and function, what to wait for before its files are as they were last written.
+    *concurrency* returns how many calls of a queue may run at once, None for no limit of its own; *edits* is as for
+    `Attempts`.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class AsyncQueue:
         return sum(len(running) for running in self._running.values())
 
     def _clock_set_back(self, before: Millis) -> None:
-        """Go on with the calls that are due, or they would rest until the old time has come again."""
+        """Make due now what was due before the clock was set back, which would wait for the old time otherwise."""
         if self._open:
             self._store.keep_due(self._clock.now(), before)
             self._wake_all()
@@ -130,10 +130,10 @@ class AsyncQueue:
     def accept(
         self, tenant: Tenant, call: FunctionCall, *, key: str = "", task_id: str = "", task_mode: bool | None = None
     ) -> Accepted:
-        """Queue *call*; it is safe once the transaction of this moment is committed.
+        """Queue *call*; it is durable once the current transaction is committed.
 
-        *key* is the caller's own name for the call: one with a known key is not queued again. *task_id* and
-        *task_mode* are what the caller says about a record; empty and None leave it to the configuration.
+        *key* is the caller's own name for the call: one with a known key is not queued again. *task_mode* is whether
+        a task record is kept, None for as configured; *task_id* is the record's id, empty for the request id.
 
         Raises: EntityTooLarge, ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvocationDisabled;
         InvalidArgument for a task id that is malformed or not wanted; StatefulAsyncInvocationAlreadyExists.
@@ -173,7 +173,7 @@ class AsyncQueue:
         return Accepted(call.request_id, queued.task_id)
 
     def _task_id(self, lane: FunctionRef, request_id: str, task_id: str, task_mode: bool | None) -> str:
-        """Return the id of the call's record, empty when it gets none; an ended record of that id is replaced."""
+        """Return the id of the call's task record, empty without one; remove an ended record of the same id."""
         config = self._config(lane)
         if not (task_mode if task_mode is not None else config and config.task_mode):
             if task_id:
@@ -246,7 +246,7 @@ class AsyncQueue:
         self._store.delete_configs(tenant, scope.service, scope.function or None, qualifier)
 
     def _wake(self, lane: FunctionRef) -> None:
-        """Look after a queue once the transaction of this moment is committed."""
+        """Begin the due attempts of a queue, by `_pump`, once the current transaction is committed."""
         if lane in self._woken:
             return
         self._woken.add(lane)
@@ -261,7 +261,7 @@ class AsyncQueue:
         self._database.after_commit(pump)
 
     def _pump(self, lane: FunctionRef) -> None:
-        """Begin the attempts there is room for, and come back when the next one is due."""
+        """Begin the due attempts there is room for, and arm a timer for the next one."""
         if not self._open:
             return
         running = self._running.setdefault(lane, {})
@@ -343,13 +343,13 @@ class AsyncQueue:
         self._timers.call_at(Millis(self._clock.now() + SECOND), ("fc async again", call.seq), again)
 
     async def _see_destinations(self, lane: FunctionRef) -> None:
-        """Make sure that a function which gets the result is known, if it has been written by now."""
+        """Wait until edits of the functions folder are read: the destination may be a function just written there."""
         config = self._config(lane)
         if config is not None and config.destinations and (edits := self._edits("", "")) is not None:
             await edits
 
     def _settle(self, call: AsyncCall, attempt: Attempt) -> None:
-        """Write what an attempt brought: the end, or when the next one is due."""
+        """Write the state after an attempt: the end, or when the next one is due."""
         now = self._clock.now()
         from_platform = attempt.refused and attempt.retryable
         call = replace(

@@ -1,4 +1,4 @@
-"""The tables of asynchronous invocation: configurations, calls, and what has happened to tasks.
+"""The tables of asynchronous invocation: configurations, calls, and the events of tasks.
 
 Lists return one item more than asked for when there are more.
 """
@@ -102,7 +102,7 @@ class AsyncStore(RowStore):
         self._put(_CONFIGS, config)
 
     def delete_configs(self, tenant: Tenant, service: str, function: str | None, qualifier: str | None) -> bool:
-        """Remove a configuration; without *function* or *qualifier* those of all. Return whether there was any."""
+        """Remove configurations; None for *function* or *qualifier* means all. Return whether there was any."""
         where = "account = ? AND region = ? AND service = ?"
         values = [*tenant, service]
         for column, value in (("function", function), ("qualifier", qualifier)):

@@ -1,8 +1,8 @@
 """Which calls may run now: limits of functions, and the switch that disables one.
 
-Calls are counted as they run. The limit on instances of 2.0 is one of each qualifier and leaves out instances that are
-kept ready; the reserved concurrency of 3.0 is one of the whole function and includes them. An instance serves as many
-calls at once as the function's instance concurrency says.
+Running calls are counted. The instance limit of 2.0 holds per qualifier and leaves out instances that are kept ready;
+the reserved concurrency of 3.0 holds for the whole function and includes them. An instance serves as many calls at once
+as the function's instance concurrency says.
 
 Source: API reference for the configurations and error codes; which of the two codes a full limit gives, and that
 reserved concurrency counts instances, are assumed.
@@ -24,9 +24,9 @@ _Function = tuple[Tenant, str, str]
 
 
 class Ticket:
-    """A call that runs, and the task it runs in. ``aborted`` is the reason another call has ended it for.
+    """A running call and its asyncio task. ``aborted`` is the reason why `Admission.abort` ended it, None otherwise.
 
-    With ``connected`` its answer has begun and is a connection on which the function waits for its client.
+    ``connected`` is whether its answer has begun and is a connection on which the function waits for its client.
     """
 
     __slots__ = ("aborted", "connected", "place", "request_id", "since", "task")
@@ -49,7 +49,7 @@ class _Rules(NamedTuple):
 _NO_RULES = _Rules(None, None, None)
 
 _RULES_KEPT = 4096
-"""Rules of so many functions are kept ready, deleted ones and mistyped names among them."""
+"""How many functions' rules are cached; deleted functions and mistyped names count as well."""
 
 
 class Admission:

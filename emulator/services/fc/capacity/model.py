@@ -1,4 +1,4 @@
-"""What can be configured about the instances of a function: the bodies of these configurations, and schedules.
+"""Configurations of a function's instances (limits, instances kept ready, the switch): their bodies and schedules.
 
 A scheduled action sets its target at the times of its expression, ``cron(...)`` or ``at(...)``, between its start and
 its end. The target holds until another action sets one, or until the action's end brings the default back.
@@ -166,7 +166,7 @@ def _zone(name: str) -> Any:
 
 
 class Kind(StrEnum):
-    """The configurations: each has its own operations."""
+    """The kinds of configurations of a function's instances; each has its own operations."""
 
     ON_DEMAND = "on-demand"
     CONCURRENCY = "concurrency"
@@ -176,7 +176,7 @@ class Kind(StrEnum):
 
 
 def place_of(kind: Kind, ref: FunctionRef) -> FunctionRef:
-    """Return what a configuration is for: the qualifier, or the whole function where there is one for all."""
+    """Return what a configuration of *kind* applies to: *ref* itself, or its whole function without the qualifier."""
     match kind:
         case Kind.ON_DEMAND | Kind.PROVISION | Kind.SCALING:
             return ref
@@ -202,7 +202,7 @@ def default_target(setting: Setting) -> int:
 
 
 def restriction_of(switch: Setting | None) -> dict[str, Any] | None:
-    """Return what functions show of the configuration that disables their invocation, None without one."""
+    """Return the member of GetFunction that says whether invocation is disabled, None without such a configuration."""
     if switch is None:
         return None
     return {**switch.config, "lastModifiedTime": iso_seconds(switch.modified_at)}
@@ -218,7 +218,7 @@ SCHEDULES = ("scheduledActions", "targetTrackingPolicies")
 
 
 def keeps_nothing(setting: Setting) -> bool:
-    """Whether it is a provision configuration with a target of 0 and without schedules and policies."""
+    """Whether *setting* is a provision configuration with a target of 0 and without schedules and policies."""
     return (
         setting.kind is Kind.PROVISION
         and not default_target(setting)
@@ -312,7 +312,7 @@ SWITCH = record(reason=Text(1024), abortOngoingRequest=FLAG)
 
 
 def _body(kind: Kind) -> tuple[Shape, str]:
-    """Return what a body may say, and the member that it must have."""
+    """Return the shape of the body of a configuration, and the name of the member that is required in it."""
     match kind:
         case Kind.ON_DEMAND:
             return ON_DEMAND, "maximumInstanceCount"
@@ -349,6 +349,9 @@ def actions_of(config: Mapping[str, Any]) -> list[Action]:
 
 
 def metric_of(config: Mapping[str, Any]) -> str:
-    """Return a metric of instances by which a configuration scales, empty when there is none."""
+    """Return the first instance metric by which a configuration scales, empty when it scales by none.
+
+    Utilization of provisioned concurrency is not such a metric: it needs no metrics of instances.
+    """
     rows = config.get("targetTrackingPolicies") or config.get("horizontalScalingPolicies") or []
     return next((row["metricType"] for row in rows if row["metricType"] != "ProvisionedConcurrencyUtilization"), "")

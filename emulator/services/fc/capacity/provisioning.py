@@ -1,7 +1,7 @@
-"""Instances kept ready: how many of each version there should be, which the pool is asked for; and lists of instances.
+"""Instances kept ready: how many of each version are wanted, which the pool is asked for; and lists of instances.
 
-What should be follows from the configurations, the aliases, the functions and the time; nothing of it is stored. It is
-worked out anew when any of these changes, so that an alias that moves takes its instances along, and after a restart.
+The wanted numbers follow from the configurations, the aliases, the functions and the time; they are not stored, but
+computed again when any of these changes, so that an alias that moves takes its instances along, and after a restart.
 
 Source: provisioned instances, Function Compute; that instances are there as soon as they are asked for is assumed.
 """
@@ -47,7 +47,7 @@ class Share(NamedTuple):
 
 
 class Readiness(NamedTuple):
-    """How far a configuration is fulfilled: the number that holds now, how many there are, why not all."""
+    """How far a configuration is fulfilled: the number wanted now, the instances there are, and why not all are."""
 
     target: int
     current: int
@@ -104,7 +104,7 @@ class Provisioner:
         self._busy.clear()
 
     def changed(self) -> None:
-        """Plan anew, once the transaction of this moment is committed."""
+        """Plan anew, once the current transaction is committed."""
         if self._dirty or not self._open:
             return
         self._dirty = True

@@ -1,4 +1,4 @@
-"""The table of what is configured about the instances of functions."""
+"""The table of the configurations of functions' instances."""
 
 from emulator.kernel.identity import Tenant
 from emulator.services.fc.capacity.model import Kind, Setting
@@ -13,7 +13,7 @@ _ORDER = "ORDER BY kind, account, region, service, function, qualifier"
 _PLACE = ("service", "function", "qualifier")
 _ANY_KIND = f"account = ? AND region = ? AND kind IN ({', '.join('?' * len(Kind))}) AND service = ?"
 _PATH = "'services/' || service || '.' || qualifier || '/functions/' || function"
-"""As `function_path` writes a place with service and qualifier, and as an index has it."""
+"""The path of a place with service and qualifier, as `function_path` returns it; the text is that of an index."""
 
 
 class CapacityStore(CountingStore):
@@ -48,8 +48,8 @@ class CapacityStore(CountingStore):
     ) -> list[Setting]:
         """Return configurations of a kind by place, from ``service/function/qualifier`` *start* on, one too many.
 
-        They are those in a *service*, in any one for None, or outside all when it is empty; an empty *function* or
-        *qualifier* is any.
+        None as *service* means functions in any service, an empty text functions without one; an empty *function* or
+        *qualifier* means any.
         """
         fixed = {} if service is None else {"service": service} | ({"function": function} if function else {})
         first = dict(zip(_PLACE, f"{start}//".split("/"), strict=False))  # the fixed ones come first in the key
@@ -64,7 +64,7 @@ class CapacityStore(CountingStore):
         return self._all(_ROWS, f"{where} ORDER BY {', '.join(_PLACE)} LIMIT ?", (*values, limit + 1))
 
     def on_demand(self, tenant: Tenant, part: Slice) -> list[Setting]:
-        """Return some limits of instances by the text of their places, `function_path`."""
+        """Return the instance limits of functions in *part*, in the order of their paths (see `function_path`)."""
         where = f"account = ? AND region = ? AND kind = 'on-demand' AND {_PATH} >= ? AND {_PATH} < ?"
         return self._all(_ROWS, f"{where} ORDER BY {_PATH} LIMIT ?", (*tenant, *part.bounds))
 

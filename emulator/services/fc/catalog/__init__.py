@@ -1,1 +1,1 @@
-"""What an account has: services, functions, versions, aliases, tags, layers, domains, and the functions folder."""
+"""The resources of an account: services, functions, versions, aliases, tags, layers, and the functions folder."""

@@ -1,6 +1,6 @@
-"""Session affinity as a function has it: its kinds, the members of its configuration, and what they demand of others.
+"""The configuration of session affinity: its kinds, its members, and its effect on a function's other settings.
 
-What becomes of calls is the business of the room ``sessions``. Source: alibabacloud_fc20230330, the four models of
+Binding calls to instances is the part of ``sessions``. Source: alibabacloud_fc20230330, the four models of
 affinity configurations; Function Compute 3.0, the pages on session affinity and isolation. Marked "assumed": what no
 page or model says.
 """
@@ -61,9 +61,9 @@ _SHAPES: Mapping[str, Kind] = {
 
 @frozen
 class Affinity:
-    """How calls of a function are bound to instances. ``header`` is in lower case, ``sse_path`` begins with a slash.
+    """The session affinity of a function. ``header`` is in lower case, ``sse_path`` begins with a slash.
 
-    With ``exclusive`` an instance serves one session in its life.
+    ``per_instance`` is how many sessions an instance may have; with ``exclusive`` it serves one session in its life.
     """
 
     kind: str
@@ -82,7 +82,7 @@ class Affinity:
 
 
 def affinity_of(config: FunctionConfig) -> Affinity | None:
-    """Return how calls of a function are bound, None when they are not."""
+    """Return the session affinity of a function, None when it has none."""
     kind = config.session_affinity or NONE
     if kind == NONE:
         return None
@@ -110,7 +110,7 @@ def affinity_of(config: FunctionConfig) -> Affinity | None:
 
 
 def settled(config: FunctionConfig, given: Mapping[str, Any], before: FunctionConfig | None = None) -> FunctionConfig:
-    """Return a function's settings as affinity and isolation leave them; *given* are those that its caller has set.
+    """Return a function's settings adjusted to its affinity and isolation; *given* are those that its caller has set.
 
     A configuration without affinity is dropped, its header name is kept in lower case, and the instance concurrency
     becomes what the runtime allows unless it was given, now or when the function had affinity *before*; isolation of

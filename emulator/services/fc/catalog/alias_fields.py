@@ -27,4 +27,4 @@ ALIAS_2021 = ALIAS.extended(
         ),
     ),
 )
-"""An alias of each version of the API; one has routing by content."""
+"""The fields of an alias in 2021-04-06, the only version of the API that has routing by content."""

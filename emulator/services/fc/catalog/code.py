@@ -1,4 +1,4 @@
-"""Code packages: on disk by content, read from a request or bucket, packed from a folder, offered, removed when unused.
+"""Code packages: content-addressed on disk; read from a request or bucket, packed from a folder, offered for download.
 
 ``<digest>/`` is unpacked, ``<digest>.zip`` the original. Hashing, unpacking and packing run in one named thread, so
 they never hold up the loop and never race each other. A package is unpacked into a fresh directory and renamed, so a
@@ -128,7 +128,7 @@ class CodeStore:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Begin to remove no package while the context lasts."""
+        """Keep `remove_unused` from removing anything while the context lasts."""
         self._holders += 1
         try:
             yield
@@ -136,7 +136,7 @@ class CodeStore:
             self._holders -= 1
 
     async def unpack_missing(self, digests: Collection[str]) -> None:
-        """Unpack the packages that have come back without their directories.
+        """Unpack those of the stored packages *digests* that have no directory, as after a checkpoint is restored.
 
         Raises: OSError.
         """
@@ -160,7 +160,7 @@ class CodeStore:
         return await asyncio.get_running_loop().run_in_executor(self._thread, job)
 
     async def close(self) -> None:
-        """End the thread after what it is doing."""
+        """Finish the jobs that the thread was given, and end it."""
         await asyncio.get_running_loop().run_in_executor(None, self._thread.shutdown)
 
     def _store(self, package: bytes, expected_checksum: str, *, of_bucket: bool) -> Code:
@@ -371,7 +371,7 @@ class UnusedPackages:
         self._tasks = TaskGroup("fc-unused-code")
 
     def remove_later(self, delay_s: int = limits.CODE_KEPT_AFTER_USE_S) -> None:
-        """Remove them when calls that still run their code have had time to end, or after *delay_s*."""
+        """Schedule `remove` in *delay_s* seconds; by default calls that still run the code have time to end."""
         self._timers.call_at(Millis(self._clock.now() + delay_s * SECOND), _REMOVAL, self._remove_now)
 
     def _remove_now(self) -> None:

@@ -1,4 +1,4 @@
-"""What a ``service.yml`` or ``function.yml`` declares: a configuration, triggers, aliases, environment variables.
+"""Reads the content of a ``service.yml`` or ``function.yml``: configuration, triggers, aliases, environment variables.
 
 Raises, but for `every_problem`: InvalidArgument, naming the member and what it takes.
 """
@@ -19,7 +19,7 @@ from emulator.wire.schema.kinds import Shape
 
 @frozen
 class FileAlias:
-    """An alias a file names, and where it stands."""
+    """An alias declared in a file, and where: ``file`` is the path, ``place`` is ``file:line``."""
 
     name: str
     version_id: str
@@ -30,7 +30,7 @@ class FileAlias:
 
 
 def config_of(rows: Shape, default: FunctionConfig, content: Mapping[str, Any]) -> FunctionConfig:
-    """Return what a function.yml says, with the runtime and handler of *default* where it says none."""
+    """Return the configuration in a function.yml, with the runtime and handler of *default* where it has none."""
     values = BODY.read(rows, as_of_api(content))
     values.setdefault("runtime", default.runtime)
     values.setdefault("handler", "" if is_custom(values["runtime"]) else default.handler)
@@ -38,14 +38,14 @@ def config_of(rows: Shape, default: FunctionConfig, content: Mapping[str, Any]) 
 
 
 def service_of(content: Mapping[str, Any]) -> tuple[ServiceConfig, Mapping[str, str]]:
-    """Return what a service.yml says of the service, and the environment variables of all its functions."""
+    """Return the configuration in a service.yml, and the environment variables it sets for all functions."""
     values = BODY.read(fields.SERVICE_FILE, as_of_api(content))
     variables = values.pop("environment", None) or {}
     return ServiceConfig(**values), variables
 
 
 def every_problem(rows: Shape, settings: YamlFile) -> Iterator[str]:
-    """Yield all that is wrong with a file, each with its place, as far as each member shows it by itself."""
+    """Yield what is wrong with single members of a file, each with its place; `check_together` is not run."""
     checks: list[Callable[[], object]] = [
         *(partial(BODY.read, rows, {name: value}) for name, value in as_of_api(settings.content).items()),
         partial(triggers_of, settings.content.get("triggers")),
@@ -59,7 +59,7 @@ def every_problem(rows: Shape, settings: YamlFile) -> Iterator[str]:
 
 
 def as_of_api(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a file's *content* as a request has it: variables are texts, though YAML reads 8080 and yes otherwise."""
+    """Return *content* with the environment variables as texts, as requests have them; YAML reads 8080 as a number."""
     variables = content.get("environmentVariables")
     if not isinstance(variables, dict):
         return dict(content)
@@ -73,7 +73,7 @@ def _as_text(value: Any) -> Any:
 
 
 def default_config(service: str, path: str) -> FunctionConfig:
-    """Return the newest Python with ``index.handler``, or Node.js where only an ``index.js`` is."""
+    """Return the configuration of a function without any: the newest Python, or Node.js where only ``index.js`` is."""
     runtime = NEWEST_PYTHON["2.0" if service else "3.0"]
     names = {entry.name for entry in entries(path)}
     if "index.py" not in names and names & {"index.js", "index.mjs", "index.cjs"}:

@@ -13,7 +13,7 @@ from emulator.wire.schema.kinds import FLAG, TEXT, TEXTS, WHOLE, Items, Kind, On
 
 
 def wildcard(rule: str) -> re.Pattern[str]:
-    """Return what a wildcard rule means: ``*`` is any text, and ``^`` at its front binds it to the beginning."""
+    """Compile a wildcard rule: ``*`` matches any text, which is a group, and a leading ``^`` anchors the beginning."""
     anchored = rule.startswith("^")
     text = rule[1:] if anchored else rule
     return re.compile(("^" if anchored else "") + "(.*)".join(re.escape(part) for part in text.split("*")) + "$")
@@ -26,7 +26,7 @@ def _path(path: str, field: str) -> str:
 
 
 def _rules(compiled: Callable[[str], object] | None) -> Kind:
-    """Return the kind of a list of rewrite rules; *compiled* fails for what is no pattern."""
+    """Return the kind of a list of rewrite rules; *compiled* raises an error for an invalid pattern."""
     part = Text(limits.REWRITE_RULE_LENGTH, 1)
     rule = record(needed("match", part), needed("replacement", part))
 

@@ -166,7 +166,7 @@ SERVICE_FILE = SERVICE.extended(
         ),
     ),
 )
-"""What a ``service.yml`` says of the service, and of all its functions."""
+"""The fields of a ``service.yml``: those of the service, and the environment variables of all its functions."""
 
 _FUNCTION = (
     Field(
@@ -307,7 +307,7 @@ that a file does not give, fcv3_function.go does.
 """
 
 DEPLOYED = ("asyncInvokeConfig", "concurrencyConfig", "provisionConfig", "scalingConfig")
-"""What an `s.yaml` says beside the fields of a function."""
+"""The members of a function in an ``s.yaml`` that are configurations of their own, not fields of the function."""
 
 FUNCTION_3 = Shape(
     "Function",
@@ -411,9 +411,9 @@ FUNCTION_3 = Shape(
 def check_together(
     config: FunctionConfig, given: Mapping[str, Any] = MappingProxyType({}), before: FunctionConfig | None = None
 ) -> FunctionConfig:
-    """Check what concerns more than one field of a function, and return it with what some fields make of others.
+    """Check the rules that concern several fields of a function, and return *config* with the values they derive.
 
-    *given* are those that the caller has set, *before* is what an existing function had.
+    *given* are the fields that the caller has set, *before* is the configuration of an existing function.
 
     Raises: InvalidArgument. Source: terraform-provider-alicloud's tests, for a web server that is turned off.
     """

@@ -1,7 +1,7 @@
-"""Files of a functions folder: YAML with the places of its values, what counts as code, a text for "has it changed?".
+"""Files of a functions folder: YAML with the places of its values, which files are code, fingerprints of folders.
 
-What cannot be read is empty or says why; reading fails only where the system cannot read anything at present. YAML is
-imported when the first file needs it.
+A file that cannot be read counts as empty, or its problem is returned; an OSError is raised only for transient errors
+such as a lack of file descriptors. YAML is imported when the first file needs it.
 """
 
 import errno
@@ -27,11 +27,11 @@ _HANDLERS = {
     ".py": re.compile(rb"^(?:async )?def handler\(", re.MULTILINE),
     **dict.fromkeys((".js", ".mjs", ".cjs"), _JAVASCRIPT),
 }
-"""What a file has that is the code of a function; files beside the functions that they share have none."""
+"""The definition of a handler, by which a file is known as a function's code; shared modules beside it have none."""
 _LARGEST_READ = 1024 * 1024
 
 _NOT_NOW = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EAGAIN, errno.EIO})
-"""Errors that say nothing about a file."""
+"""Transient errors of the system, which say nothing about the file."""
 
 _DEEPEST = 40
 _MOST_FILES = 50_000
@@ -145,7 +145,7 @@ def is_function(path: str) -> bool:
 
 
 def lone_handler(entry: os.DirEntry[str]) -> str:
-    """Return what a file with the usual handler would be called in the folder of a function; empty for other files."""
+    """Return ``index`` with the suffix of a file that defines the usual handler; empty for other files."""
     suffix = Path(entry.name).suffix
     handler = _HANDLERS.get(suffix)
     try:

@@ -12,8 +12,8 @@
         index.py
         versions/1/            version 1 of the function
 
-What cannot be used is a `problem` of the function, or a warning when there is no function to blame. A snapshot is a
-plain value, so "has anything changed?" is a comparison.
+An invalid file is a ``problem`` of its function, or a warning when it belongs to none. A snapshot is a plain value, so
+changes are found by comparison.
 """
 
 import os
@@ -55,9 +55,9 @@ from emulator.wire.schema.kinds import Shape
 
 @frozen
 class FileFunction:
-    """A function a folder holds, as LATEST (``version`` 0) or in a version; ``service`` is empty for 3.0.
+    """A function in the folder, as LATEST (``version`` 0) or in a version; ``service`` is empty for 3.0.
 
-    ``places`` says for each of the ``triggers`` where it stands.
+    ``places`` has the ``file:line`` of each of the ``triggers``.
     """
 
     service: str
@@ -75,7 +75,7 @@ class FileFunction:
 
 @frozen
 class FileService:
-    """A service a folder holds, and the numbers of its versions."""
+    """A service in the folder, and the numbers of its versions."""
 
     name: str
     folder: str
@@ -86,7 +86,7 @@ class FileService:
 
 @frozen
 class Part:
-    """What a folder directly below the functions folder came to: a service with its functions, or a function.
+    """The content of one folder directly below the functions folder: a service with its functions, or a function.
 
     ``unusable`` maps (service, function) of bad folders to the reason.
     """
@@ -98,13 +98,13 @@ class Part:
 
     @property
     def scopes(self) -> Iterator[Scope]:
-        """What its versions and aliases belong to."""
+        """The scopes of its versions and aliases: services, then functions without one."""
         yield from (Scope(service=service.name) for service in self.services)
         yield from (scope_of(each.service, each.name) for each in self.functions)
 
     @property
     def aliases(self) -> Iterator[tuple[Scope, FileAlias]]:
-        """The aliases it names, each with what it belongs to."""
+        """The aliases in its files, each with its scope."""
         for service in self.services:
             yield from ((Scope(service=service.name), alias) for alias in service.aliases)
         for function in self.functions:
@@ -113,9 +113,9 @@ class Part:
 
 @frozen
 class Snapshot:
-    """All a functions folder says: its parts by their paths. One that has not changed is the same object in the next.
+    """The content of a functions folder: its parts by path. An unchanged part is the same object in the next snapshot.
 
-    ``left_out`` are warnings of what is no part.
+    ``left_out`` are warnings about entries that belong to no part.
     """
 
     root: str = ""
@@ -123,7 +123,7 @@ class Snapshot:
     left_out: tuple[str, ...] = ()
 
     def path_of(self, scope: Scope) -> str:
-        """Return where the part of a service or function would be."""
+        """Return the path that the part of a service or function has, or would have."""
         return os.path.join(self.root, scope.service or scope.function)  # noqa: PTH118 - a text, as the parts have them
 
     @property
@@ -149,7 +149,7 @@ class Snapshot:
 
 
 def differing(before: Mapping[str, Part], now: Mapping[str, Part]) -> list[str]:
-    """Return the paths of parts that have gone, then of those that are not the same objects; the others cost little."""
+    """Return the paths of removed parts, then of new and changed ones; parts are compared by identity, not content."""
     if list(before) == list(now):
         return list(compress(now, map(is_not, before.values(), now.values())))
     gone = (path for path in before if path not in now)
@@ -157,18 +157,18 @@ def differing(before: Mapping[str, Part], now: Mapping[str, Part]) -> list[str]:
 
 
 class _Shared(NamedTuple):
-    """What the file of a service comes to for each of its functions."""
+    """What a function takes over from the ``service.yml`` of its service: its problem, and environment variables."""
 
     problem: str = ""
     variables: Mapping[str, str] = {}
 
 
 _ALONE = _Shared()
-"""What a function without a service shares."""
+"""The value for a function without a service."""
 
 
 class _Known(NamedTuple):
-    """A function as it was read, what else it depended on, and what its files alone come to."""
+    """A function as it was read last, with the inputs of that reading, by which it is decided to read it again."""
 
     result: FileFunction
     warnings: tuple[str, ...]
@@ -179,7 +179,7 @@ class _Known(NamedTuple):
 
 
 class FolderReader:
-    """Reads a functions folder again and again, in what `Edits` name; files that have not changed are not parsed twice.
+    """Reads a functions folder repeatedly, as far as `Edits` name it; unchanged files are not parsed twice.
 
     Used by one thread at a time.
     """
@@ -199,10 +199,10 @@ class FolderReader:
         self._warnings: list[str] = []
 
     def read(self, edits: Edits = EVERYTHING) -> Snapshot:
-        """Return what the folder holds now; an absent folder holds nothing. What *edits* leave out is as it was.
+        """Return the folder's content; an absent folder is empty. Parts outside *edits* are taken from the last read.
 
-        Raises: OSError when nothing can be read at present, for want of file descriptors or memory; Unwatchable. Then
-        the next look has to be at everything.
+        Raises: OSError when nothing can be read at present, for want of file descriptors or memory; Unwatchable. The
+        next call must then be for `EVERYTHING`.
         """
         self._edits = edits
         self._warnings = []
@@ -241,7 +241,7 @@ class FolderReader:
         return self._parts | {path: self._part(os.path.basename(path), path) for path in edited}  # noqa: PTH119 - a text
 
     def _part(self, name: str, path: str) -> Part:
-        """Return what a folder directly below the functions folder comes to."""
+        """Read a folder directly below the functions folder."""
         known = self._parts.get(path)
         if self._is_the_same(path) and known is not None and not self._edits.within(path):
             self._watches.keep(path)
@@ -288,7 +288,7 @@ class FolderReader:
                     self._functions.append(self._function(name, entry.name, number, entry.path, head, shared))
 
     def _folders(self, path: str, part: str) -> Iterator[os.DirEntry[str]]:
-        """Return the folders in a folder that is looked at for *part*."""
+        """Return the folders in the folder *path*, which is watched on behalf of *part* from now on."""
         self._watches.folder(path, part)
         return folders(path, self._follows)
 
@@ -317,7 +317,7 @@ class FolderReader:
     def _function(
         self, service: str, name: str, version: int, path: str, head: FileFunction | None, shared: _Shared
     ) -> FileFunction:
-        """Return what the function in the folder *path* is, which is looked at only where it may have changed."""
+        """Return the function in the folder *path*, read anew only if the folder may have changed."""
         known = self._known.get(path)
         if known is not None and known.head == head and known.shared == shared and not self._edits.at(path):
             self._warnings += known.warnings

@@ -1,4 +1,4 @@
-"""Keeps what is known of the functions folder as new as its files, for every call that begins after a write has ended.
+"""Follows edits of the functions folder: a call that begins after a file was written runs what the file says.
 
 A look reads what was edited, in a thread of its own, and hands the new state to the loop. Where the kernel announces
 edits, a call waits for a look only when something was announced and not yet read. Where it does not, a call waits for a
@@ -19,16 +19,16 @@ from emulator.services.fc.catalog.watching import EVERYTHING, LOST, Edits, OfFun
 _log = logging.getLogger(__name__)
 
 PAUSE_S = 0.4
-"""Between two looks that no call asks for."""
+"""The pause in seconds between two looks that no call asks for."""
 
 _SHARE = 30
-"""That pause is at least this many times as long as a look takes."""
+"""The pause is at least this many times as long as a look takes."""
 
 
 class Follower:
     """Calls *changed* on the loop with each new state of the folder; the first state is read by `first`.
 
-    *writable* waits until *changed* can write: what it cannot take then would not come again.
+    *writable* waits until the database can be written: a state that *changed* failed to store is not delivered again.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Follower:
         self._waiting: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._looks = 0
         self._unread: Edits | None = None
-        """What a look that failed was about."""
+        """The edits that the next look has to read because the last one failed."""
         self._rest: asyncio.TimerHandle | None = None
 
     async def first(self) -> Snapshot:
@@ -81,7 +81,7 @@ class Follower:
             self._watches = None
 
     async def apart(self, work: Awaitable[None]) -> None:
-        """Wait for *work* on what is followed; no edit is taken meanwhile, and who catches up waits for it too."""
+        """Wait for *work* on the stored functions; no look is made meanwhile, and callers of `catch_up` wait too."""
         self._looks += 1
         try:
             async with self._turn:
@@ -91,7 +91,7 @@ class Follower:
 
     @property
     def announced(self) -> bool:
-        """Whether edits are announced; else `catch_up` should be told which function it is about."""
+        """Whether the kernel announces edits; otherwise `catch_up` should be given the function that is needed."""
         return self._watches is not None
 
     @property
@@ -100,9 +100,10 @@ class Follower:
         return self._watches is None or bool(self._looks or self._unread or self._watches.arrived())
 
     def catch_up(self, service: str, function: str) -> "asyncio.Task[None] | None":
-        """Return what to wait for before something relies on the folder's state, None when that is the newest.
+        """Return the task to await before a function of the folder is used, None when every edit has been read.
 
-        The names (that of the service is empty in 3.0) say what it is about; without a function it is about all.
+        Where edits are not announced, the task reads the files of *function* (*service* is empty in 3.0), or all files
+        when *function* is empty.
         """
         if self._watches is not None:
             if not (self._looks or self._unread or self._watches.arrived()):
@@ -111,7 +112,7 @@ class Follower:
         return self._look((service, function))
 
     def _look(self, about: tuple[str, str]) -> "asyncio.Task[None]":
-        """Return a look that has not begun to read yet; all who ask before it does share it."""
+        """Return the task of a look that has not begun to read yet; callers share it until it begins."""
         task = self._waiting.get(about)
         if task is None:
             self._looks += 1
@@ -134,7 +135,7 @@ class Follower:
             self._looks -= 1
 
     async def _read(self, edits: Edits | None) -> Snapshot | None:
-        """Read what was edited, by default what was announced; None when there is nothing or nothing can be read."""
+        """Read *edits*, by default the announced ones; return None when there are none, or when reading fails."""
         blind = self._unread is not None
         try:
             snapshot = await asyncio.get_running_loop().run_in_executor(self._thread, self._read_here, edits)
@@ -180,7 +181,7 @@ class Follower:
             pause_s = max(PAUSE_S, _SHARE * (self._clock.monotonic() - started))
 
     def _listen(self) -> None:
-        """Look when something is announced, also when no call comes."""
+        """Look when an edit is announced, even if no call comes."""
         self._rest = None
         if self._watches is not None:
             asyncio.get_running_loop().add_reader(self._watches.descriptor, self._announced)
@@ -193,7 +194,7 @@ class Follower:
             asyncio.get_running_loop().remove_reader(self._watches.descriptor)
 
     def _announced(self) -> None:
-        """Look, and then rest: a program that writes all the time must not keep this one reading."""
+        """Look, then pause: a program that writes all the time must not keep the emulator reading."""
         self._deafen()
         started = self._clock.monotonic()
 

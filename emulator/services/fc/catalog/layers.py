@@ -43,7 +43,7 @@ class LayerVersion:
 
 
 class LayerName(NamedTuple):
-    """What a layer's resource name names; an empty account is the caller's own."""
+    """The parts of the resource name of a layer's version; an empty account is the caller's own."""
 
     account: AccountId
     name: str
@@ -79,7 +79,7 @@ _OWN = "account = ? AND region = ?"
 
 
 class LayerStore(RowStore):
-    """Everything layers keep over a restart."""
+    """The tables ``fc_layers`` and ``fc_layer_versions``."""
 
     TABLES = (_VERSIONS,)
 
@@ -147,7 +147,7 @@ class LayerStore(RowStore):
         return self._database.read(sql, (json.dumps(arn),)).fetchone() is not None
 
     def clear(self) -> None:
-        """Forget every layer."""
+        """Remove every layer."""
         self._database.write("DELETE FROM fc_layer_versions")
         self._database.write("DELETE FROM fc_layers")
 
@@ -164,7 +164,7 @@ class Layers:
         self._warned: set[str] = set()
 
     def by_arn(self, tenant: Tenant, arn: str) -> tuple[Tenant, LayerVersion]:
-        """Return the version a resource name names, of the caller's account or a public one, and whose it is.
+        """Return the owner of a layer and the version that *arn* names; the layer is the caller's own or public.
 
         Raises: InvalidArgument, LayerVersionNotFound.
         """
@@ -177,7 +177,7 @@ class Layers:
         return owner, version
 
     def check(self, tenant: Tenant, arns: Iterable[str]) -> None:
-        """See that a function can have the layers *arns* name. Those of the cloud itself pass; they are not here.
+        """Check that the layers *arns* exist and the caller may use them; the cloud's own (``official``) always pass.
 
         Raises: InvalidArgument, LayerVersionNotFound.
         """
@@ -187,7 +187,7 @@ class Layers:
                 self.by_arn(tenant, arn)
 
     def folders(self, tenant: Tenant, arns: Iterable[str]) -> tuple[Path, ...]:
-        """Return the unpacked folders of layers, in the given order; what is not here is left out with a warning."""
+        """Return the unpacked folders of layers, in the given order; missing layers are left out with a warning."""
         paths = []
         for arn in arns:
             try:
@@ -202,7 +202,7 @@ class Layers:
         return tuple(paths)
 
     def size(self, tenant: Tenant, arn: str) -> int:
-        """Return the size of a layer's package in bytes, 0 for one that is not here."""
+        """Return the size of a layer's package in bytes, 0 for a missing layer."""
         named = parse_layer_arn(arn)
         version = self._find(tenant, arn)[1] if named is not None else None
         return version.code.size if version is not None else 0

@@ -1,7 +1,7 @@
-"""The functions folder is watched, and the store brought in line with it: what is new, what changed, what is gone.
+"""Applies snapshots of the functions folder to the store: new, changed and removed services, functions and aliases.
 
-Folder functions are rows like all others, marked with the folder they came from. What an API update laid over one
-stays until the files themselves say something else about the same field: the last word counts.
+Functions of the folder are rows like all others, marked with their folder. A field that was changed over the API keeps
+that value until the files change the same field: the later change wins.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ C = TypeVar("C", ServiceConfig, FunctionConfig)
 
 
 _AT_ONCE = 50
-"""Parts of the folder that are applied in one turn of the loop, when there is time."""
+"""How many parts of the folder `Loader.apply_in_turns` applies in one turn of the loop."""
 
 
 class Applied(NamedTuple):
@@ -62,21 +62,21 @@ class Loader:
         self._retire = retire
         self._tenant = tenant
         self.snapshot = Snapshot()
-        """What was applied last."""
+        """The snapshot that was applied last."""
         self._aliases: dict[str, list[tuple[Scope, FileAlias]]] = {}
         self._logged: frozenset[str] = frozenset()
         self._known: Snapshot | None = None
-        """What the store is known to hold."""
+        """The snapshot that the store is known to hold; None when that is unknown."""
         self._forgotten = 0
 
     def forget(self) -> None:
-        """Apply the next snapshot as a whole: the store may hold anything."""
+        """Forget which snapshot was applied, as the store was replaced: the next one is applied as a whole."""
         self._known = None
         self._forgotten += 1
 
     @property
     def problems(self) -> list[str]:
-        """What is wrong with the files, each with its place; an alias is right once its versions are published."""
+        """What is wrong with the files, each with its place; an alias is a problem until its versions are published."""
         aliases = (each for part in self._aliases.values() for each in part)
         dangling = [
             f"{alias.place}: the alias '{alias.name}' names the version {version_id}, which does not exist"
@@ -87,17 +87,17 @@ class Loader:
         return [*self.snapshot.warnings, *dangling]
 
     def apply(self, snapshot: Snapshot, now: Millis, again: Iterable[Scope] = ()) -> Applied:
-        """Change the store to what *snapshot* holds and return what was applied.
+        """Bring the store in line with *snapshot* and return what was applied.
 
-        That is what differs from the snapshot before, and the scopes to try *again*; after `forget`, all of it.
-        Instances of changed functions retire after the commit.
+        Only parts that differ from the snapshot before are applied, and the scopes to try *again*; after `forget`, all
+        parts are. Instances of changed functions retire after the commit.
         """
         *_, applied = self._applying(snapshot, now, again)
         assert applied is not None
         return applied
 
     async def apply_in_turns(self, snapshot: Snapshot, now: Millis) -> Applied:
-        """Do as `apply`, with turns of the loop for others in between: nobody may need functions meanwhile."""
+        """Do as `apply` in several turns of the loop; calls must wait meanwhile, as functions are applied in part."""
         for applied in self._applying(snapshot, now, ()):
             if applied is None:
                 await asyncio.sleep(0)
@@ -150,7 +150,7 @@ def _different(before: Mapping[str, Part], now: Mapping[str, Part], again: Itera
 
 
 class _Step:
-    """One application of a snapshot. What it has not come across at the end is gone from the folder."""
+    """One application of a snapshot. Rows recorded by `add` that no `part` contains are removed at the end."""
 
     def __init__(self, store: CatalogStore, ids: Ids, tenant: Tenant, now: Millis) -> None:
         self._store = store
@@ -166,14 +166,14 @@ class _Step:
         self.places: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def add(self, loaded: Loaded) -> None:
-        """Record what the store has from the folder."""
+        """Record rows that earlier snapshots have stored."""
         self._services |= {service.name: service for service in loaded.services}
         self._functions |= {(each.service, each.name, each.version): each for each in loaded.functions}
         self._versions |= {(version.scope, version.number): version for version in loaded.versions}
         self._aliases |= {(alias.scope, alias.name): alias for alias in loaded.aliases}
 
     def part(self, part: Part) -> None:
-        """Write what belongs together, as it refers to one another."""
+        """Write the services, functions, versions and aliases of *part*, each after what it refers to."""
         for service in part.services:
             self.service(service)
         names: dict[int, list[str]] = {}

@@ -76,7 +76,7 @@ _OPERATORS: Mapping[str, Callable[[str, str], bool]] = {
     "percent": _is_among,
     "percentage": _is_among,
 }
-"""Texts are compared as texts. Both words for the last are in the documents."""
+"""The operators of routing by content; numbers are compared as texts too. The vendor's pages have both last names."""
 
 
 def is_diverted(policy: Mapping[str, Any] | None, request: Request) -> bool:
@@ -96,7 +96,7 @@ def _holds(item: Mapping[str, str], request: Request) -> bool:
 
 
 def is_latest(qualifier: str | None) -> bool:
-    """Whether *qualifier* means the changeable head: nothing, or ``LATEST``."""
+    """Whether *qualifier* means the changeable head: None, an empty text, or ``LATEST``."""
     return not qualifier or qualifier == LATEST
 
 
@@ -143,7 +143,7 @@ def tracing_of(config: ServiceConfig | FunctionConfig) -> dict[str, str]:
 
 
 def health_check_of(config: FunctionConfig) -> HealthCheck | None:
-    """Return the health check of a custom runtime or container, in whichever place a generation has it."""
+    """Return the health check of a custom runtime or container, from the member that its generation uses; else None."""
     inside = (config.custom_runtime or {}, config.custom_container or {})
     check = config.health_check or next(
         (each["healthCheckConfig"] for each in inside if "healthCheckConfig" in each), None
@@ -208,7 +208,7 @@ class Target(NamedTuple):
 
 
 class Resolver:
-    """Answers questions about versions, aliases and images."""
+    """Resolves qualifiers to versions, and functions to the images that their calls run."""
 
     def __init__(self, store: CatalogStore, codes: CodeStore, layers: Layers) -> None:
         self._store = store
@@ -230,11 +230,12 @@ class Resolver:
     ) -> int:
         """Return the version number *qualifier* means, 0 for the head.
 
-        An alias with an additional version is decided by *draw* or *request*; 1 gives its main version, as reads
-        need it. What it has *chosen* before holds for as long as it leads there.
+        For an alias with an additional version *draw* or *request* decide, as in `pick`; a draw of 1 gives the main
+        version, for operations that read. *chosen* is the version that the alias chose for this call before; it is kept
+        while the alias still leads to it.
 
-        Raises: ServiceNotFound, FunctionNotFound, AliasNotFound; VersionNotFound for a number that no version can have.
-        Whether there is a version of another number is not checked.
+        Raises: ServiceNotFound, FunctionNotFound, AliasNotFound; VersionNotFound for a number that no version can have,
+        but not for one that does not exist.
         """
         if qualifier is None or is_latest(qualifier):
             return 0
@@ -293,7 +294,7 @@ class Resolver:
         return target
 
     def choices(self, tenant: Tenant, service: str, name: str, alias: str) -> list[Target]:
-        """Return everything that a call through an alias may run; nothing for what is no alias.
+        """Return the targets that a call through an alias may run; none when there is no such alias.
 
         Raises: FunctionNotFound, VersionNotFound.
         """
@@ -381,7 +382,7 @@ class FunctionKeys:
         self._keys: dict[tuple[str, str], tuple[Credentials, Millis]] = {}
 
     def of(self, tenant: Tenant, target: Target, now: Millis) -> Credentials | None:
-        """Return temporary keys of the role *target* has, None when it gets none."""
+        """Return temporary keys of the role of *target*, None without an issuer; cached for `KEYS_SHARED_MS`."""
         if self._issuer is None or target.function.config.inject_credentials == "All":
             return None
         known = (tenant.account, target.role)
@@ -392,5 +393,5 @@ class FunctionKeys:
         return kept[0]
 
     def forget(self) -> None:
-        """Ask for new keys from now on."""
+        """Drop the cached keys, so that the next calls get new ones."""
         self._keys.clear()

@@ -1,4 +1,4 @@
-"""What the instances of a function are metered by."""
+"""The size of a function's instances, by which their time is billed."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ LEAST_CPU: Final = 0.05
 
 
 def size_of(config: FunctionConfig) -> Size:
-    """Return what an instance has.
+    """Return the size of a function's instances: memory, vCPUs, disk and GPU memory.
 
     Source: Function Compute, "Billing overview": memory, vCPUs, disk and GPU memory as configured. That an instance
     without a configured number of vCPUs has one for each 2 GB of memory, at least 0.05, is assumed.

@@ -34,7 +34,7 @@ from emulator.wire.schema.kinds import ANYTHING, TEXTS, Held
 
 
 class Loaded(NamedTuple):
-    """What came from the functions folder, or some of it."""
+    """Rows that come from the functions folder, or a portion of them."""
 
     services: Sequence[Service] = ()
     functions: Sequence[Function] = ()
@@ -51,11 +51,11 @@ _VALUES = Held(COLUMNS.reader(ANYTHING).write or str, parse_values)
 
 _CONFIGURATIONS = 256
 _AT_ONCE = 500
-"""Functions that are read in one portion."""
+"""How many functions `CatalogStore.loaded` reads in one portion."""
 
 
 def _settings(kind: Callable[..., ServiceConfig | FunctionConfig]) -> Held:
-    """Return how a configuration is kept. Many functions have the same one: equal texts are read once."""
+    """Return the conversion between a configuration and its column; equal texts, which are common, are parsed once."""
 
     @lru_cache(maxsize=_CONFIGURATIONS)
     def read(text: str) -> ServiceConfig | FunctionConfig:
@@ -87,7 +87,7 @@ _FROZEN = {
     "version": "?1", "created_at": "?2", "modified_at": "?2", "revision": "1", "folder": "''", "base": "NULL",
     "changed": "'{}'", "triggers": "'[]'",
 }  # fmt: skip
-"""What a function in a version has in place of what it has itself: ``?1`` is the version, ``?2`` when it was made."""
+"""Columns of a function that change when it is frozen in a version: ``?1`` is the version, ``?2`` the present time."""
 
 _FREEZE = (
     f"INSERT OR REPLACE INTO fc_functions (account, region, {_FUNCTIONS.text}) SELECT account, region, "  # noqa: S608 - constants
@@ -99,19 +99,19 @@ _ATTACHED = "account = ? AND region = ? AND kind = ? AND service = ? AND functio
 _IN_SCOPE = f"{_MINE} AND scope_service = ? AND scope_function = ?"
 _NUMBERS = f"SELECT 0 UNION ALL SELECT number FROM fc_versions WHERE {_IN_SCOPE}"  # noqa: S608 - constants
 _OF_FUNCTION = f"{_MINE} AND service = ? AND name = ? AND version IN ({_NUMBERS})"
-"""All versions of a function: its versions say which there are."""
+"""All versions of a function; their numbers come from ``fc_versions``, so that each row is found by its key."""
 _NAMING = {
     "fc_aliases_by_version": "version_id = ?5",
     "fc_aliases_by_weights": """weights BETWEEN '{"' || ?5 || '":' AND '{"' || ?5 || '";'""",
 }
-"""By index how an alias names a version, ``?5``: weights are of one version at most, with which their text begins."""
+"""By index, the condition that an alias names version ``?5``; its weights have one version, so their JSON begins so."""
 
 
 AttachmentKind = Literal["vpc", "event-source"]
 
 
 class CatalogStore(CountingStore):
-    """The tables of ``schema/``; answers what this tick has written."""
+    """The tables of services, functions, versions, aliases, tags and attachments; reads see uncommitted writes."""
 
     TABLES = (_SERVICES, _FUNCTIONS, _VERSIONS, _ALIASES)
 
@@ -149,7 +149,7 @@ class CatalogStore(CountingStore):
         return function
 
     def services(self, tenant: Tenant, part: Slice) -> list[Service]:
-        """Return some services."""
+        """Return the services in *part*, by name."""
         return self._named(_SERVICES, _MINE, tenant, part, "services/")
 
     def put_service(self, tenant: Tenant, service: Service) -> None:
@@ -166,7 +166,7 @@ class CatalogStore(CountingStore):
         return self._one(_FUNCTIONS, f"{_IN_SERVICE} AND name = ?", (*tenant, service, version, name))
 
     def functions(self, tenant: Tenant, service: str, version: int, part: Slice = EVERY) -> list[Function]:
-        """Return some functions of a service in *version*, or the 3.0 functions when *service* is empty."""
+        """Return the functions in *part* of a service in *version*, or the 3.0 functions when *service* is empty."""
         return self._named(_FUNCTIONS, _IN_SERVICE, (*tenant, service, version), part, "functions/")
 
     def put_function(self, tenant: Tenant, function: Function) -> None:
@@ -174,7 +174,7 @@ class CatalogStore(CountingStore):
         self._put(_FUNCTIONS, function, *tenant)
 
     def freeze(self, tenant: Tenant, scope: Scope, number: int, now: Millis) -> None:
-        """Copy the functions of *scope*, as they are, into its version *number*; nothing of a folder goes along."""
+        """Copy the functions of *scope*, as they are, into its version *number*, without their folder and triggers."""
         where = _IN_SERVICE.replace("version = ?", "version = 0") + (" AND name = ?" if scope.function else "")
         names = (scope.service, scope.function) if scope.function else (scope.service,)
         self._write(f"{_FREEZE} WHERE {where}", (number, now, *tenant, *names))
@@ -223,7 +223,7 @@ class CatalogStore(CountingStore):
         return self._one(_ALIASES, f"{_IN_SCOPE} AND name = ?", (*_scoped(tenant, scope), name))
 
     def aliases(self, tenant: Tenant, scope: Scope, part: Slice = EVERY) -> list[Alias]:
-        """Return some aliases."""
+        """Return the aliases in *part*, by name."""
         return self._named(_ALIASES, _IN_SCOPE, _scoped(tenant, scope), part)
 
     def aliases_naming(self, tenant: Tenant, scope: Scope, version: int) -> list[Alias]:
@@ -251,7 +251,7 @@ class CatalogStore(CountingStore):
         return numbers
 
     def remains(self, tenant: Tenant, service: str) -> str:
-        """Return what a service still has: ``functions``, ``aliases``, ``versions``, or nothing."""
+        """Return what a service still contains: ``functions``, ``aliases`` or ``versions``; empty for nothing."""
         scope, one = Scope(service=service), Slice(limit=1)
         if self.functions(tenant, service, 0, one):
             return "functions"
@@ -314,7 +314,7 @@ class CatalogStore(CountingStore):
         return self._database.write(sql, (*_at(owner, kind), name)).rowcount > 0
 
     def loaded(self, tenant: Tenant, scopes: Iterable[Scope] | None = None) -> Iterator[Loaded]:
-        """Yield what was loaded from the functions folder, in portions: everything, or what belongs to *scopes*."""
+        """Yield the rows that come from the functions folder, in portions: all of them, or those of *scopes*."""
         for each in (None,) if scopes is None else scopes:
             of_service = of_functions = in_scope = f"{_MINE} AND folder <> ''"
             names: tuple[str, ...] = ()
@@ -352,7 +352,7 @@ class CatalogStore(CountingStore):
         return [name for (name,) in self._database.read(sql, (*tenant, service))]
 
     def versions_of(self, tenant: Tenant, service: str, name: str) -> list[int]:
-        """Return the versions a function is there in; 0 is its newest code."""
+        """Return the numbers of the versions that contain a function; 0 is ``LATEST``."""
         values = (*tenant, service, name, *_scoped(tenant, scope_of(service, name)))
         sql = f"SELECT version FROM fc_functions WHERE {_OF_FUNCTION}"  # noqa: S608 - constants
         return [version for (version,) in self._database.read(sql, values)]

@@ -73,7 +73,7 @@ CONTAINER_3 = record(
     accelerationInfo=ANYTHING, resolvedImageUri=TEXT,
 )  # fmt: skip
 CONTAINER_SHOWN = {"accelerationInfo": {"status": "Ready"}}
-"""Images are never made faster here, so they always are.
+"""What answers show about image acceleration, which the emulator does not do: it is always ready.
 
 Source: fc-java-sdk CreateUpdateFunctionTest; the word is assumed.
 """
@@ -96,7 +96,7 @@ JUICE_FS = record(
         limits.MOUNT_POINTS,
     ),
 )
-"""What has to be there is in the comments of alibabacloud_fc20230330's JuiceFsMountConfig."""
+"""Source: alibabacloud_fc20230330, comments of JuiceFsMountConfig for the members that are required."""
 POLAR_FS = record(
     userId=WHOLE, groupId=WHOLE,
     mountPoints=Items(

@@ -29,13 +29,13 @@ _REMOTE = frozenset(
         "osxfs", "sshfs", "ceph", "lustre", "gfs2", "drvfs",
     }
 )  # fmt: skip
-"""Kinds of file systems that others, such as the host of a virtual machine, write to: nothing announces that."""
+"""Kinds of file systems that other machines, such as the host of a virtual machine, write to without announcement."""
 
 _NO_MORE = frozenset({errno.ENOSPC, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
 class Edits(Protocol):
-    """What a look at the functions folder has to read anew."""
+    """Which parts of the functions folder have to be read anew."""
 
     def within(self, path: str) -> bool:
         """Whether anything at or below *path* may have changed."""
@@ -51,7 +51,7 @@ class Edits(Protocol):
 
 
 class Everything:
-    """All files are read, as no changes are known; *written*: announcements were lost, so any file may have changed."""
+    """Edits that name every file. *written* is whether announcements were lost, so that any file may have changed."""
 
     def __init__(self, *, written: bool = False) -> None:
         self._written = written
@@ -65,7 +65,7 @@ class Everything:
         return True
 
     def folders(self, root: Path) -> None:
-        """Return None: every folder is looked for."""
+        """Return None: folders may have been added or removed."""
 
     def written(self, path: str) -> bool:
         """Whether announcements were lost."""
@@ -77,7 +77,7 @@ LOST = Everything(written=True)
 
 
 class OfFunction:
-    """What belongs to one function; *service* is empty for one of 3.0."""
+    """Edits that name the files of one function; *service* is empty for one of 3.0."""
 
     def __init__(self, root: Path, service: str, function: str) -> None:
         self._top = os.path.join(root, service or function)  # noqa: PTH118 - compared with what os.scandir returns
@@ -94,15 +94,15 @@ class OfFunction:
         return not self._function or path.endswith(os.sep + self._function)
 
     def folders(self, root: Path) -> None:
-        """Return None: what there is has not been announced."""
+        """Return None: folders may have been added or removed, which nothing announces."""
 
     def written(self, path: str) -> bool:
-        """Return False: times and sizes are all there is to go by."""
+        """Return False: writes are not announced, so that times and sizes of files decide."""
         return False
 
 
 class Announced:
-    """What was announced for each part."""
+    """Edits that the kernel has announced, by part."""
 
     def __init__(self) -> None:
         self.parts: set[str] = set()
@@ -149,7 +149,7 @@ class Unwatched:
         """Do nothing."""
 
     def part(self, part: str) -> bool:
-        """Return True: the folder is taken for unchanged."""
+        """Return True: the folder is assumed to be the same."""
         return True
 
     def renew(self, part: str) -> None:
@@ -159,7 +159,7 @@ class Unwatched:
         """Do nothing."""
 
     def modules(self, folder: str, part: str) -> None:
-        """Do nothing: the time of the folder has to do for the modules in it."""
+        """Do nothing: a change of installed modules is only noticed by the folder's own modification time."""
 
     def end(self) -> None:
         """Do nothing."""
@@ -190,16 +190,16 @@ class Watches(Unwatched):
         self._seen: set[str] = set()
         self._kept: set[str] = set()
         self._edited: Set[str] | None = None
-        """Parts outside of which nothing may have gone."""
+        """The folders given to `keep_all_but`, in which alone parts may have gone; None when all are read."""
         self._tops: dict[str, set[str]] = {}
         """Parts by the folder directly below the functions folder that they are in."""
         self._left: set[int] = set()
-        """What parts have left."""
+        """Watches of folders that a part has left; `end` drops those that no part needs."""
         self._below = len(str(root.absolute())) + 1
         """Where in a part's path the name of the folder directly below the functions folder begins."""
 
     def begin(self, root: Path) -> None:
-        """Watch the functions folder and what leads to it: it may come, go, or become another one."""
+        """Watch the functions folder and the folders above it: it may be created, removed or replaced."""
         self._seen, self._kept, self._edited = {""}, set(), None
         self.renew("")
         self._names.clear()
@@ -229,7 +229,7 @@ class Watches(Unwatched):
         return watch == before
 
     def renew(self, part: str) -> None:
-        """Drop the folders that a part has had, for those it has now."""
+        """Forget the folders watched for a part, before those it has now are watched."""
         for watch in self._folders.pop(part, ()):
             self._parts.get(watch, set()).discard(part)
             self._left.add(watch)
@@ -248,7 +248,7 @@ class Watches(Unwatched):
                 pending += [entry.path for entry in listing if entry.is_dir(follow_symlinks=False)]
 
     def end(self) -> None:
-        """Drop what the look did not come across."""
+        """Forget the parts that this look has not found, and stop watching folders that no part needs."""
         for top in list(self._tops) if self._edited is None else self._edited:
             if top in self._kept:
                 continue
@@ -265,7 +265,7 @@ class Watches(Unwatched):
         self._left.clear()
 
     def take(self) -> Edits | None:
-        """Return what has been announced since the last time, None when it concerns nothing here."""
+        """Return the edits announced since the last call, None when they concern no part."""
         changes = self._notifications.take()
         if changes is None:
             return LOST
@@ -303,9 +303,9 @@ class Watches(Unwatched):
 
 
 def _way_to(root: Path) -> Iterator[tuple[str, str]]:
-    """Yield the folders above *root*, each with the name in it that matters, empty where only its own name does.
+    """Yield the folders above *root*, each with the entry in it to watch, empty where only the folder is watched.
 
-    A name matters where it is a link, the last one, or not there yet.
+    An entry is watched when it is a link, is *root* itself, or does not exist yet.
     """
     for path in dict.fromkeys((root, Path(os.path.realpath(root)))):
         for folder, child in zip(reversed(path.parents), [*reversed(path.parents), path][1:], strict=True):

@@ -1,4 +1,4 @@
-"""One call of a function: target, keys of its role, run, and what the platform says when it cannot."""
+"""One call of a function: its target, the keys of its role, the run, and the errors when it cannot be run."""
 
 import json
 import logging
@@ -44,7 +44,7 @@ _log = logging.getLogger(__name__)
 _RECORDED_TOGETHER = 200
 _BROKEN_OFF = frozenset({"crash-after", "timeout"})
 _SMALL = 64 * 1024
-"""Calls with more bytes are recorded at once, which cuts them."""
+"""Ended calls with more bytes than this are recorded at once, as records keep only the beginning of long bodies."""
 
 
 @frozen
@@ -52,9 +52,9 @@ class FunctionCall:
     """A call to make.
 
     ``service`` is empty for a 3.0 function; ``tracing``, ``http``, ``stream`` and ``body`` as in `Invocation`.
-    ``request`` is the one it comes with, for aliases that route by content. ``origin`` is who calls; ``attempt`` marks
-    one of the queue of asynchronous calls. ``session`` as in `Arrival.drawn`. ``version`` is what its alias has chosen
-    for it already, empty while that is open.
+    ``request`` is the HTTP request it comes with, for aliases that route by content. ``origin`` is who calls;
+    ``attempt`` marks an attempt at a queued call. ``session`` as in `Arrival.drawn`. ``version`` is what the alias has
+    chosen already, empty when it has not.
     """
 
     service: str
@@ -76,13 +76,13 @@ class FunctionCall:
 
     @property
     def subject(self) -> Subject:
-        """The call as faults know it."""
+        """The names and origins of the call, by which faults and mocks select it."""
         origins: tuple[Origin, ...] = (self.origin, "async") if self.attempt else (self.origin,)
         return invocation_of(self.service, self.function, self.qualifier, *origins)
 
 
 Enqueue = Callable[[Tenant, FunctionCall, str], str]
-"""Queues a call in the transaction of this moment and returns its request id; a key that is known queues nothing.
+"""Queues a call in the current transaction and returns its request id; a key that is known queues nothing.
 
 Raises: FcError.
 """
@@ -91,7 +91,7 @@ Raises: FcError.
 class Invoked(NamedTuple):
     """A call that was made. ``version`` is what ran (``LATEST`` or a number), ``checksum`` that of its code.
 
-    ``fields`` are what the answer's header has for the caller to name its session by.
+    ``fields`` are header fields of the answer that tell the caller its session, such as a cookie.
     """
 
     result: InvocationResult
@@ -101,7 +101,7 @@ class Invoked(NamedTuple):
 
 
 class Invoker:
-    """Makes calls."""
+    """Calls functions: finds the target, gets keys, runs the call in an instance or lets a mock answer it."""
 
     def __init__(
         self,
@@ -129,8 +129,8 @@ class Invoker:
         """Calls that have ended since the start: by result (succeeded, failed, refused) and start (cold, warm)."""
         self._made: dict[str, int] = {}
         self.spent: dict[tuple[str, Size | None], list[int]] = {}
-        """Since the start, by function and what its instances have (None: a mock has answered): calls, milliseconds
-        billed, those of instances that are kept ready. A started millisecond is billed."""
+        """Since the start, by function and size of its instances (None for calls that a mock has answered): the number
+        of calls, milliseconds billed, and those on instances kept ready. A started millisecond is billed."""
 
     def running(self) -> list[tuple[str, Millis, str]]:
         """Return the calls that run: the function's name, since when, request id; without those of `connected`."""
@@ -220,9 +220,9 @@ class Invoker:
         return self._broken_off(invoked, target) if self._turns.active and befallen() in _BROKEN_OFF else invoked
 
     def _broken_off(self, invoked: Invoked, target: Target | None) -> Invoked:
-        """Return what is left of a call whose function has done its work, and then died or run out of time.
+        """Return the failure of a call that a schedule of effects breaks off after the function has done its work.
 
-        Time and memory are none that was measured, so that the answer is the same every time.
+        The message has zero for time and memory rather than measured values, so that the answer is the same every time.
         """
         message = logs.process_exited(0.0, 0.0)
         if befallen() == "timeout":
@@ -233,7 +233,7 @@ class Invoker:
         return invoked._replace(result=result)
 
     def _mocks(self, service: str, function: str, qualifier: str | None) -> FunctionDoubles | None:
-        """Return who answers calls of a function that has a mock."""
+        """Return the doubles if the function has a mock, else None."""
         doubles = self._doubles
         if doubles is not None and doubles.mocked and doubles.mocks(service, function, qualifier or ""):
             return doubles
@@ -312,7 +312,7 @@ class Invoker:
         return Invoked(result, target.version, checksum, visit.fields if visit is not None else ())
 
     def _visit(self, tenant: Tenant, call: FunctionCall, target: Target, affinity: Affinity) -> Visit | None:
-        """Return the session's way of a call; what waits in a queue knows no sessions.
+        """Return the `Visit` of a call, None for one without a session, such as an attempt at a queued call.
 
         Raises: InvalidArgument, SessionNotActive.
         """

@@ -112,7 +112,7 @@ FOLLOWER_CHUNKS = 10_000
 """A follower that does not read is cut off beyond this."""
 
 FLUSH_S = 0.1
-"""How long lines may wait for company on their way to the file."""
+"""How long lines may wait, in seconds, to be written to the file together with later ones."""
 
 
 class _Log(NamedTuple):
@@ -158,7 +158,7 @@ class LogBook:
         return self._folder / log.place / log.service / f"{log.function}.log"
 
     def _place(self, account: str, region: str) -> str:
-        """Return the folder of a tenant's logs; no service is called like that."""
+        """Return the name of the folder of a tenant's logs, which no service can have; empty for *home*."""
         return "" if (account, region) == self._home else f"@{quote(f'{account}.{region}', safe='')}"
 
     def on_log(self, image: FunctionImage, request_id: str, text: bytes) -> None:

@@ -1,4 +1,4 @@
-"""What calls and instances are metered as: calls, and seconds of what an instance has, active and idle."""
+"""The billable amounts of functions: calls, and seconds of memory, vCPU, disk and GPU memory, active and idle."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -12,10 +12,10 @@ _MB_PER_GB = 1024
 def amounts(
     spent: Mapping[tuple[str, Size | None], Sequence[int]], kept_ms: Mapping[tuple[str, Size], int]
 ) -> Iterator[Amount]:
-    """Yield what calls have used, by function and type of instance.
+    """Yield the amounts used, by function and type of instance.
 
-    *spent* has calls, billed milliseconds, and those of instances that are kept ready; *kept_ms* is how long such
-    instances were there, of which they were idle when they served no call.
+    *spent* has the number of calls, their billed milliseconds, and those billed on instances that are kept ready;
+    *kept_ms* is how long such instances existed. They were idle for the difference.
 
     Source: Function Compute, "Billing overview" and "Pay-as-you-go"; a started millisecond is billed, as the log of a
     call says. That calls which one instance serves at the same time are metered each by itself is assumed: the cloud
@@ -31,12 +31,12 @@ def amounts(
 
 
 def of_call(label: str, size: Size, billed_ms: int) -> Iterator[Amount]:
-    """Yield what one call has used."""
+    """Yield the amounts of one call."""
     return amounts({(label, size): (1, billed_ms, 0)}, {})
 
 
 def _seconds(state: str, label: str, size: Size, span_ms: int) -> Iterator[Amount]:
-    """Yield the seconds of what an instance has; the first 512 MB of disk are free."""
+    """Yield the amounts of memory, vCPU, disk and GPU memory over a span; the first 512 MB of disk are free."""
     span_s = span_ms / 1000
     yield Amount(f"fc.memory_gb_seconds.{state}", label, size.type, size.memory_mb / _MB_PER_GB * span_s)
     yield Amount(f"fc.vcpu_seconds.{state}", label, size.type, size.cpu * span_s)

@@ -52,7 +52,7 @@ def render_config(stored: StoredConfig, generation: Generation) -> dict[str, Any
 def put_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Configure asynchronous calls; omitted members stay as they are.
 
-    The next attempt of calls that wait already goes by it; only whether a call is a task is settled at its start.
+    Queued calls follow it from their next attempt on; only whether a call is a task is fixed when it is queued.
 
     Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument.
     Source: API reference, PutFunctionAsyncInvokeConfig; aliyun-fc2 client.py; alibabacloud_fc20230330.

@@ -67,7 +67,7 @@ _KINDS = {
     "provision-config": Kind.PROVISION,
     "scaling-config": Kind.SCALING,
 }
-"""By the last segment of the path."""
+"""The kind of configuration by the last segment of the path."""
 
 
 @operation("PutFunctionOnDemandConfig", f"PUT {OF_SERVICE}/on-demand-config", api=WITH_SERVICES)
@@ -170,7 +170,7 @@ def _kind(call: OperationRequest) -> Kind:
 
 
 def _place(fc: FunctionCompute, call: OperationRequest, kind: Kind) -> FunctionRef:
-    """Return what the call configures, which must exist; a limit of instances may be for what is not there yet.
+    """Return the function and qualifier to configure, which must exist; a limit of instances may be set before they do.
 
     Source: fc-java-sdk FunctionComputeClientTest, whose on-demand configurations are for no service.
     """

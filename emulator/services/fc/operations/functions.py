@@ -172,7 +172,7 @@ def _check_free(fc: FunctionCompute, tenant: Tenant, service: str, name: str) ->
 async def _storing(
     fc: FunctionCompute, tenant: Tenant, config: FunctionConfig, source: CodeSource | None
 ) -> AbstractAsyncContextManager[Code | None]:
-    """Return a context in which what *source* names is stored; it has None when there is nothing to store."""
+    """Return a context in which the code that *source* names is stored; its value is None when there is no code."""
     if source is None or config.runtime == CUSTOM_CONTAINER:
         return nullcontext()
     return fc.codes.adding(await fc.packages.reader(tenant, source), source.checksum, of_bucket=bool(source.bucket))
@@ -220,8 +220,8 @@ async def change_function(
 ) -> Function:
     """Change the attributes in *values*, and the code when *source* is given, of a function that has *etag*.
 
-    For a function of the folder the values are laid over what its files say; its code is changed in the folder only,
-    so a package is taken that holds what is there.
+    For a function of the folder the values override those of its files; its code can only be changed in the folder, so
+    a package is accepted only if it has the same files.
 
     Raises: FunctionNotFound, ServiceNotFound, PreconditionFailed, InvalidArgument, LayerVersionNotFound.
     """

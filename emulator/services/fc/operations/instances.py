@@ -1,7 +1,6 @@
-"""Operations on instances: lists of those that live, and what no development machine has.
+"""Operations on instances: lists of living ones, and GPU instances for rent, which no development machine has.
 
-That is GPU instances for rent. Its operations answer as the cloud does to an account that has none of them: nothing is
-found, and what would have to be made is out of stock.
+The latter answer as the cloud does to an account without such instances: none is found, and a new one is out of stock.
 
 Source: models of 2021-04-06 and 2023-03-30; codes of what is not there are assumed.
 """

@@ -151,7 +151,7 @@ def instance_exec(fc: FunctionCompute, call: OperationRequest) -> Response:
 
 
 def _start(fc: FunctionCompute, call: OperationRequest, instance: str) -> StartShell:
-    """Return what starts the command asked for.
+    """Return a function that starts the command which the call's query names.
 
     Raises: InvalidArgument.
     """
@@ -182,7 +182,7 @@ _MOST_CELLS = 1000
 
 
 class Terminal:
-    """One session; the other side of its `WebSocket`. It closes after *idle_s* seconds in which nothing was said."""
+    """A terminal session on a `WebSocket`, which is closed after *idle_s* seconds without data in either direction."""
 
     def __init__(self, start: StartShell, idle_s: float) -> None:
         self._start = start

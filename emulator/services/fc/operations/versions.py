@@ -93,7 +93,7 @@ async def _packed(fc: FunctionCompute, head: Function, held: AsyncExitStack) -> 
 
 
 _AT_ONCE = 200
-"""Functions of a service that are read in one turn of the loop."""
+"""How many functions of a service are read in one turn of the loop."""
 
 
 async def _publishable(fc: FunctionCompute, tenant: Tenant, scope: Scope) -> tuple[Service | Function, list[Function]]:

@@ -1,7 +1,6 @@
 """An instance whose code an agent of ours drives, in Python or Node.js: calls as frames, output, the end.
 
-The agent itself is in ``bootstrap/``. Which interpreter it runs in, and with which variables that starts, is here
-too.
+The agent itself is in ``bootstrap/``. This module also chooses its interpreter and the variables it starts with.
 """
 
 import asyncio
@@ -53,7 +52,7 @@ class AgentProcess(InstanceProcess):
         self._about: tuple[object, ...] = ()
 
     def boot_frame(self, *, isolated: bool, mark: bool, more: Mapping[str, Any] = _NOTHING) -> Header:
-        """Return the frame before the first call: what the agent has to know, and *more* for one family's agent only.
+        """Return the frame before the first call: the function's settings, and *more* fields for the agent of a family.
 
         With *mark* it reports when it has read a call and marks the log before each answer: for transports that show
         neither.

@@ -119,7 +119,7 @@ def _about_function(image: FunctionImage) -> Fields:
 
 
 _FOREVER_S = 30 * 24 * 3600.0
-"""Calls end by the function's own time-out, which ends the process."""
+"""The HTTP client's time-out, never reached: calls end by the function's own time-out, which ends the process."""
 
 _LINGER_S = 0.1
 _SHORT = 1024 * 1024
@@ -173,7 +173,7 @@ class CustomProcess(ProgramProcess):
         self.kill()
 
     async def _probe(self, check: HealthCheck) -> bool:
-        """Ask the program whether it is well."""
+        """Send the health check's request once; return whether the answer means healthy."""
         try:
             answer = await self._client.request("GET", self._url(check.path), timeout_s=check.timeout_s)
         except (ClientError, ValueError):

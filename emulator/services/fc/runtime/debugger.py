@@ -129,7 +129,7 @@ _WAITING_BYTES = 64 * 1024
 
 
 class DebugSession:
-    """The way of debuggers to one instance. *waits* says that the function does not run before one is attached."""
+    """Relays debuggers to one instance. With *waits* the function does not run before a debugger is attached."""
 
     def __init__(self, *, waits: bool) -> None:
         self.waits = waits
@@ -150,7 +150,7 @@ class DebugSession:
         return bound
 
     def serve(self, clock: DeadlineClock, listening: "asyncio.Future[int]") -> None:
-        """Lead to the instance with these deadlines, whose debugger *listening* is resolved with the port of."""
+        """Relay to an instance: *clock* is that of its deadlines, *listening* resolves to the port of its debugger."""
         self._clock = clock
         self._update()
         listening.add_done_callback(self._reached)

@@ -57,7 +57,9 @@ class ZygoteLauncher(Launcher):
         await self._fork(executable_for("python3", {}), process, lambda _: frame)
 
     async def adopt(self, process: InstanceProcess, program: Program) -> None:
-        """Give such a process the folders, limits and name of its listener; *program* is what it would have been.
+        """Give a process that waits without an instance the folders, limits and id of its listener.
+
+        *program* is what the instance would otherwise be started with; its command and variables say what to mount.
 
         Raises: InstanceStartFailed; OSError, a TimeoutError when it takes too long.
         """

@@ -45,11 +45,11 @@ OnLog = Callable[[FunctionImage, str, bytes], None]
 
 _END_S = 2.0
 _LEFT = (Abandoned, RequestBroken, asyncio.CancelledError)
-"""What cuts a body short when its reader has gone, or sends no request to its end."""
+"""What cuts a body short because of the caller: it stopped reading, or did not send its whole request."""
 
 
 class Occupant(Protocol):
-    """Somebody who sits in an instance."""
+    """A session's hold on an instance; implemented by `Seat`."""
 
     def leave(self) -> None:
         """Leave the instance."""
@@ -115,7 +115,7 @@ class Instance:
 
     @property
     def info(self) -> InstanceInfo:
-        """What lists show."""
+        """The instance as lists show it."""
         state: Literal["starting", "idle", "busy", "stopping"] = "busy" if self.calls else "idle"
         if self.retired and not self.calls:
             state = "stopping"
@@ -153,7 +153,7 @@ class Instance:
                 each.set_result(None)
 
     def attach(self, process: InstanceProcess) -> None:
-        """Take the process that was launched with this worker as its listener."""
+        """Take the process that was launched with this instance as its listener."""
         self._process = process
         self._attached.set()
 
@@ -340,7 +340,7 @@ class Instance:
         return outcome
 
     def _shown(self, measured: float) -> float:
-        """Return what a message says was measured: 0 while a schedule is set, because histories have the message."""
+        """Return *measured* for a message, but 0 while a schedule is set: histories, which record it, must repeat."""
         return 0.0 if self._turns.active else measured
 
     def _cut(self, stream: StreamedBody, request_id: str) -> None:

@@ -53,7 +53,7 @@ class Launchers:
             _log.warning("isolate: no effect here, instances can change what you can")
 
     def warm_up(self) -> None:
-        """Start preparing what makes first calls of Python functions quick, without waiting for it.
+        """Start preparing for quick first calls of Python functions, without waiting.
 
         Nothing is prepared for the other families: most installations run none of them.
         """

@@ -1,4 +1,4 @@
-"""What goes into the function runtime and what comes out: images, invocations, results, failures.
+"""The input and output of the function runtime: images, invocations, results, failures.
 
 Nothing here starts a process. `InstancePool` in ``pool.py`` takes a `FunctionImage` and an `Invocation` and returns an
 `InvocationResult`. A function that fails is data (``error_type``); only what the platform could not do is raised.
@@ -44,7 +44,7 @@ class Container:
 
 
 class Size(NamedTuple):
-    """What an instance has, as it is metered. ``type`` is the type of instance, or of its GPU."""
+    """The size of an instance, by which it is billed. ``type`` is the type of the instance, or of its GPU."""
 
     memory_mb: int = 128
     cpu: float = 0.0

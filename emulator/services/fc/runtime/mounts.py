@@ -1,6 +1,6 @@
-"""Which folders of the machine an instance with namespaces is given back in those that it has of its own.
+"""Which of the machine's folders are mounted for an instance that has namespaces, and so folders of its own.
 
-Such an instance does not see the machine's folders for temporary files. What it needs may lie there all the same: its
+Such an instance does not see the machine's folders for temporary files. Files that it needs may lie there: its
 code, layers, the emulator, an interpreter with its libraries, the project. Each of these is mounted again as a whole
 under its own name, read-only but for code of the user's; ``sandbox.mount_folders`` adds what the interpreter knows of
 itself.

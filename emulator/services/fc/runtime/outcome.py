@@ -1,4 +1,4 @@
-"""How one run of user code ended: what the process answered, or that it ended, ran out of time or memory."""
+"""The result of one run of user code: the answer of the process, or that it exited, ran out of time or of memory."""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What an instance runs that polls for its calls: the program of a Go function, or an agent of ours in Java, PHP or C#.
+"""The programs of instances that poll for their calls: a Go function's own, or the emulator's agent in Java, PHP or C#.
 
 The agents are in ``bootstrap/java``, ``bootstrap/php`` and ``bootstrap/dotnet``. They speak the interface that the
 libraries of the vendor speak, so one launcher serves all of these runtimes.

@@ -1,7 +1,7 @@
 """The instances of all functions: which one serves a call, when one is started, kept and ended.
 
 Idle instances of an image are reused, the most recently used first, so that a small load keeps few of them warm. Calls
-run in real time. A session has a seat in an instance, which is kept as long as somebody sits in it.
+run in real time. A session has a `Seat` in an instance, which is kept as long as it has one.
 
 Source: instance types and usage modes, Function Compute; the order of reuse is assumed.
 """
@@ -74,7 +74,7 @@ class InstancePool:
         self._ready: dict[str, list[Instance]] = {}
         self._freezing: dict[str, list[asyncio.Future[None]]] = {}
         self._ends = 0
-        """How often all instances have been ended."""
+        """How often `end_all` has been called."""
         self._starter = Starter(
             clock,
             ids,
@@ -92,17 +92,17 @@ class InstancePool:
         self._reaper = Reaper(clock, settings.idle_s * 1000, self._instances.values, self._retire)
 
     async def start(self) -> None:
-        """Be ready for calls."""
+        """Open the pool for calls; called on the loop."""
         self._tasks = TaskGroup("instances")
         self._reaper.open(asyncio.get_running_loop())
         self._starter.open()
 
     def expect_calls(self) -> None:
-        """Start preparing what makes first calls quick, without waiting for it; what is prepared stays so."""
+        """Start preparing for quick first calls, without waiting; see `Launchers.warm_up`."""
         self._starter.launchers.warm_up()
 
     def clock_moved(self) -> None:
-        """Reap what is idle for long enough by the time that the emulator's clock has been moved to, or frozen at."""
+        """End instances that have been idle for long enough, after the emulator's clock was moved or frozen."""
         self._reaper.clock_moved()
 
     async def close(self) -> None:
@@ -114,7 +114,7 @@ class InstancePool:
         await self._starter.close()
 
     async def invoke(self, image: FunctionImage, invocation: Invocation, seat: Seat | None = None) -> InvocationResult:
-        """Run *image*'s handler in a warm instance, or in a new one when none is idle; a *seat* stays in its instance.
+        """Run *image*'s handler in a warm instance, or a new one when none is idle; with a *seat*, in its instance.
 
         Cancelling means that the client gave up: the call is logged so, and its instance is ended unless it is shared.
 
@@ -191,7 +191,7 @@ class InstancePool:
         return self._starter.shell(instance, command, on_output, ended)
 
     async def settle(self, image: FunctionImage, seat: Seat, invocation: Invocation) -> None:
-        """Put *seat* into an instance, with the keys and under the id of *invocation*, which initializes a new one.
+        """Bind *seat* to an instance; a new one is initialized with the keys and under the request id of *invocation*.
 
         Raises: as `invoke`; InstanceStartFailed when the initializer fails.
         """
@@ -316,7 +316,7 @@ class InstancePool:
         self._tasks.spawn(work, name)
 
     def _log_output(self, image: FunctionImage, request_id: str, data: bytes) -> None:
-        """Hand log to its listener, whose failure must not become the function's."""
+        """Pass a piece of log to *on_log*, whose failure must not become the function's."""
         try:
             self._on_log(image, request_id, data)
         except Exception:
@@ -337,7 +337,7 @@ class InstancePool:
         return instance
 
     def _chosen(self, ready: list[Instance]) -> Instance:
-        """Return the instance that is taken, which comes last of *ready*; the latest used, if that is not chosen."""
+        """Return the latest used instance, or one that a schedule chooses, and move it to the end of *ready*."""
         latest_first = ready[::-1]
         chosen = self._turns.arranged("instance", latest_first, lambda each: each.instance_id, 1)[0]
         ready.remove(chosen)
@@ -373,7 +373,7 @@ class InstancePool:
             self._release(instance)
 
     def _release(self, instance: Instance, _: BaseException | None = None) -> None:
-        """Take a call out of the account and decide what becomes of the instance, however the call has ended."""
+        """Count a call out, however it has ended; retire, freeze or free the instance."""
         was_full = instance.calls >= instance.image.instance_concurrency
         instance.calls -= 1
         if instance.awaited:

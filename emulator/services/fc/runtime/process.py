@@ -192,7 +192,7 @@ class Channel(asyncio.BufferedProtocol):
         self._on_lost(self._broken or exc)
 
     async def hear_out(self, limit_s: float) -> None:
-        """Wait for what a process that has ended sent before; it is on the way for *limit_s* at most."""
+        """Wait for the frames that a process sent before it ended, for *limit_s* seconds at most."""
         if self._transport is not None:
             await asyncio.wait({self._ended}, timeout=limit_s)
 
@@ -238,7 +238,7 @@ class InstanceProcess(ABC):
         self.channel = Channel(self._on_frame, self._on_lost, payload_limit)
 
     def attach(self, control: ProcessControl, log: LogSource) -> None:
-        """Take what reaches the process, and where its output is read: the rest of it, if it has ended already."""
+        """Set how signals reach the process and where its output is read; if it has ended already, read the rest."""
         self.control = control
         self._log = log
         if self.gone.done():
@@ -274,7 +274,7 @@ class InstanceProcess(ABC):
         """
 
     def watch(self, on: bool) -> None:
-        """Look regularly at what the process uses, and kill it when that is too much, while a caller wants that."""
+        """Start or stop watching the process, which is killed when it uses too much; on as long as any caller wants."""
         self._watchers += 1 if on else -1
         if self._watchers == int(on) and (control := self._running) is not None:
             control.watch(on)
@@ -362,7 +362,7 @@ class Forker(Protocol):
         ...
 
     async def execute(self, program: Program, process: InstanceProcess, *, keep_channel: bool) -> None:
-        """Start *program*, which *process* reaches then.
+        """Start *program* and attach it to *process*.
 
         A program that cannot be executed is reported by a ``fatal`` frame.
 

@@ -142,11 +142,11 @@ _REAL_TIME = (
 _OWN_MARKER = re.compile(
     rb"^FC (?:Invoke|Initialize|PreFreeze|PreStop) (?:Start|End) RequestId: [^\n]*\n", re.MULTILINE
 )
-"""What the platform's guide asks a program to print, and the emulator writes by itself."""
+"""Markers that the platform's guide asks programs to print; they are dropped, as the emulator writes its own."""
 
 
 class ProgramProcess(InstanceProcess):
-    """An `InstanceProcess` but for the way of a call, which a subclass knows.
+    """An `InstanceProcess` that runs a program; how calls reach it is left to subclasses.
 
     Without *measured* its memory says nothing about the function.
     """
@@ -162,7 +162,7 @@ class ProgramProcess(InstanceProcess):
         self._tail = b""
         self._time = settings.time
         self._shift = settings.time.shift if faketime_library() else None
-        """The time that the program sees: that of its start, where libfaketime is installed."""
+        """The shift of the time that the program sees, fixed at its start; None without libfaketime."""
         self._warned = False
 
     @property
@@ -237,7 +237,7 @@ class ProgramProcess(InstanceProcess):
         return future
 
     def _break(self, fault: FunctionFault, future: Pending) -> None:
-        """Let a call fail in the way that a test has asked for: the program does not get it."""
+        """Fail a call as an injected fault demands; the program does not get it."""
         match fault:
             case "timeout":
                 return  # its end comes with the deadline
@@ -283,10 +283,10 @@ class ProgramProcess(InstanceProcess):
 
     @abstractmethod
     def _send(self, kind: CallKind, call: Invocation, future: Pending) -> None:
-        """Bring *call* to the program; `_resolve` is called with its answer."""
+        """Send *call* to the program; `_resolve` is called with its answer."""
 
     def _resolve(self, future: Pending, answer: Answer) -> None:
-        """Give *answer* when everything that the call wrote has been passed on."""
+        """Resolve *future* with *answer* once everything that the call wrote has been passed on."""
         assert self._log is not None
         self._log.settle("", lambda: None if future.done() else self._conclude(future, answer))
 
@@ -318,7 +318,7 @@ class ProgramProcess(InstanceProcess):
         )
 
     def _is_ending(self) -> bool:
-        """Whether the process has ended although that was not told yet."""
+        """Whether the process has ended although `exited` has not been called yet."""
         return (control := self._running) is not None and is_ending(control.pid)
 
     def _measure(self) -> bool:

@@ -1,4 +1,4 @@
-"""Instances kept ready: how many of an image there are, and others for those that end."""
+"""Instances kept ready: the wanted number per image, and replacements for those that end."""
 
 import asyncio
 import logging
@@ -17,7 +17,7 @@ _REPLACE_AFTER_S = 1.0
 
 @frozen
 class _Provision:
-    """How many instances of an image are kept, and with whose keys."""
+    """How many instances of an image are kept ready, and the keys they start with."""
 
     image: FunctionImage
     count: int
@@ -48,7 +48,7 @@ class Provisions:
         self._kept_ms: dict[tuple[str, Size], int] = {}
 
     def kept_ms(self, now: Millis) -> dict[tuple[str, Size], int]:
-        """Return how long instances were kept ready since the start, added up by function and what they have."""
+        """Return the milliseconds for which instances were kept ready since the start, by function and size."""
         kept = dict(self._kept_ms)
         for instance in self._living():
             if instance.provisioned:
@@ -57,7 +57,7 @@ class Provisions:
         return kept
 
     def given_up(self, instance: Instance, now: Millis) -> None:
-        """Keep in mind how long an instance was kept ready that is not any more."""
+        """Add the time for which an instance was kept ready, which it no longer is, to `kept_ms`."""
         key = instance.image.label, instance.image.size
         self._kept_ms[key] = self._kept_ms.get(key, 0) + max(0, now - instance.started_at)
 

@@ -31,26 +31,26 @@ class Reaper:
         self._instances = instances
         self._retire = retire
         self.armed = False
-        """Whether it will look; a plain attribute, because every call that ends asks."""
+        """Whether the timer is set; a plain attribute, because the end of every call reads it."""
         self._look_at = Millis(0)
 
     def open(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Begin; the timer is one of *loop*."""
+        """Start reaping, by a timer of *loop*."""
         self._timers = LoopTimers(self._clock, loop)
 
     def close(self) -> None:
-        """End nothing any more."""
+        """Stop reaping."""
         self._timers.close()
 
     def clock_moved(self) -> None:
-        """Look by the time that the emulator's clock has been moved to, or frozen at."""
+        """Set the timer anew after the emulator's clock was moved or frozen."""
         if self.armed:
             self._timers.clock_moved()
 
     def arm(self, instance: Instance) -> None:
-        """Look when an instance that is idle now will have been so for long enough, unless it looks earlier.
+        """Set the timer for the end of an idle instance's idle time, unless the timer is set for an earlier time.
 
-        It looks after *idle_ms* at the latest, so that one which is idle meanwhile for as long as usual need not ask.
+        It is set for *idle_ms* from now at the latest, so that instances with the usual idle time need not set it.
         """
         due = min(self._due(instance), Millis(self._clock.now() + self._idle_ms))
         if not self.armed or due < self._look_at:
@@ -61,7 +61,7 @@ class Reaper:
         return Millis(instance.idle_since + (instance.image.idle_s * SECOND or self._idle_ms))
 
     def _look(self) -> None:
-        """Retire what has been idle for long enough, and come back when the next one will have been."""
+        """Retire instances that have been idle for long enough, and set the timer for the next one."""
         self.armed = False
         now = self._clock.now()
         idle = [

@@ -112,14 +112,14 @@ class RuntimeApi:
         return 0
 
     def too_large(self, request: Request, limit: int) -> Response:
-        """Refuse a body, and fail the call that it answers: its result is too large."""
+        """Refuse a body of more than *limit* bytes, and fail the call whose answer it is."""
         process, page = self._find(request)
         if process is not None:
             process.outgrown(page.rpartition("/")[0], limit)
         return Response(413)
 
     def malformed(self, status: int, reason: str) -> Response:
-        """Refuse what is no request."""
+        """Return the answer to a malformed request."""
         return Response(status, reason.encode())
 
     def serve(self, request: Request, respond: Respond) -> "asyncio.Future[Any] | None":

@@ -10,10 +10,10 @@ from emulator.services.fc.runtime.model import FunctionImage, InstancesExhausted
 
 
 class Seat:
-    """Where a session's calls go. ``most`` is how many instances its function may have, None when nothing limits them.
+    """A session's place in an instance. ``most`` is how many instances its function may have, None for no limit.
 
-    ``session`` names it in errors. ``instance`` is set while it is in one, by the pool; a seat that is ``given_up`` is
-    in none again, so that a call which has lost its instance does not take another one that nobody would give back.
+    ``session`` is the session's id, for errors. ``instance`` is the instance it is bound to, set by the pool. A seat
+    that is ``given_up`` is never bound again: a call that loses its instance must not take one that nobody gives back.
     """
 
     __slots__ = ("given_up", "instance", "most", "session")
@@ -26,24 +26,24 @@ class Seat:
 
     @property
     def instance_id(self) -> str:
-        """The id of the instance it is in, empty when it is in none."""
+        """The id of the instance it is bound to, empty for none."""
         return "" if self.instance is None else self.instance.instance_id
 
     @property
     def image(self) -> FunctionImage | None:
-        """What its instance was built from, None when it is in none that goes on."""
+        """The image of its instance; None when it has none, or one that has ended or is retired."""
         held = self.instance
         return held.image if held is not None and held.alive and not held.retired else None
 
     def take(self, instance: Instance) -> None:
-        """Sit down; an instance for one session alone takes no other caller from now on."""
+        """Bind the seat to *instance*, which takes no other session from now on if its image is ``exclusive``."""
         self.instance = instance
         instance.seats.add(self)
         if instance.image.exclusive:
             instance.closed = True
 
     def leave(self) -> None:
-        """Leave the instance."""
+        """Unbind the seat from its instance, if it has one."""
         if self.instance is not None:
             self.instance.seats.discard(self)
             self.instance = None

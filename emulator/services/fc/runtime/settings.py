@@ -29,8 +29,8 @@ def faketime_library() -> str:
 class FunctionTime:
     """The time that functions see.
 
-    ``shift`` is the offset from the system's in milliseconds and, while it stands still, the time it stands at; None as
-    long as it is the system's.
+    ``shift`` is None while that is the system's time; else its offset from the system's time in milliseconds and, while
+    the clock is frozen, the time at which it stands (None otherwise).
     """
 
     __slots__ = ("shift",)

@@ -75,7 +75,7 @@ class Shell:
             fcntl.ioctl(self._input, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def pace(self, go: bool) -> None:
-        """Read no output for a while (False), or go on."""
+        """Stop reading the command's output (False), or resume it (True)."""
         if self._paused == (not go):
             return
         self._paused = not go

@@ -28,7 +28,7 @@ _SECRET_DIGITS = 32
 _SEQUENCE_DIGITS = 16
 _MARK_S = 1.0
 _SETTLE_S = 0.002
-"""Output that was written before an answer may be read a turn of the loop after it."""
+"""How long to wait for output that was written before an answer and is read a turn of the loop after it."""
 
 Agents = Callable[[Listener], tuple[Program, Mapping[str, Any]]]
 """From an instance to the program its agent is, and more fields of its boot frame."""
@@ -217,7 +217,7 @@ class _Spawned(asyncio.SubprocessProtocol):
         self._on_close(self)
 
     def _hold_back(self, fd: int, size: int) -> None:
-        """Account for output that was read, and let a flood of it wait."""
+        """Count output that was read, and stop reading for a while when it is a flood."""
         pause_s = self._throttle.spend(size)
         pipe = self._transport.get_pipe_transport(fd) if self._transport is not None and pause_s > 0 else None
         if isinstance(pipe, asyncio.ReadTransport) and not pipe.is_closing():
@@ -350,7 +350,7 @@ class MarkedLog:
         self._process.output(data)
 
     def _take_mark(self) -> bool:
-        """Handle the NUL in front; return whether there was enough to know what it is."""
+        """Handle the NUL at the front: a mark or output. Return whether enough bytes were there to decide."""
         end = 1 + _SEQUENCE_DIGITS
         if len(self._held) <= end:
             return False

@@ -1,4 +1,4 @@
-"""New instances: whether there may be one more, what it is called, its launch, and commands that run beside it.
+"""Starts instances: checks that one more is allowed, names and launches it; also runs commands beside instances.
 
 Which instance a call gets, and when one ends, is the pool's business.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Starter:
-    """Starts the instances of a pool, which are *living* by their ids.
+    """Starts the instances of a pool; *living* maps the ids of those that live to them.
 
     *retire* ends one that is idle, for another in its place. *on_log*, *on_end* and *spawn* are those of `Instance`.
     """
@@ -58,7 +58,7 @@ class Starter:
         self._spawn = spawn
 
     def open(self) -> None:
-        """Make the folder that those of the instances are made in."""
+        """Create the launchers, and the folder for the instances' own folders."""
         self.launchers = Launchers(self._settings, self._ids)
         self._settings = self.launchers.settings
 

@@ -26,7 +26,7 @@ class FailedMidway(Exception):
 
 
 class Pieces(Protocol):
-    """What a body is read from."""
+    """The source of a body in pieces."""
 
     async def __anext__(self) -> bytes:
         """Return the next piece; at the end StopAsyncIteration, ClientError or FailedMidway."""
@@ -50,7 +50,7 @@ class RequestPieces:
 
     @property
     def beginning(self) -> bytes:
-        """The part that was received: all of it, unless that is more than `KEPT`."""
+        """The beginning of the body as far as received, up to `KEPT` bytes."""
         return bytes(self._kept)
 
     def __aiter__(self) -> Self:
@@ -126,7 +126,7 @@ class StreamedBody:
 
 
 class Gate:
-    """Holds a program back that sends its pieces as requests: they are answered when it may go on."""
+    """Slows down a program that sends pieces as requests: while the gate is closed, they stay unanswered."""
 
     def __init__(self) -> None:
         self._closed = False
@@ -145,7 +145,7 @@ class Gate:
                 future.set_result(None)
 
     def pass_on(self, respond: Callable[[], object]) -> "asyncio.Future[Any] | None":
-        """Call *respond* now, or when it may go on; return what ends then."""
+        """Call *respond* now, or at `resume`; in that case return a future that is resolved then."""
         if not self._closed:
             respond()
             return None

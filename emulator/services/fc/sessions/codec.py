@@ -1,4 +1,4 @@
-"""Sessions and snapshots on the wire: what requests set, what answers show."""
+"""The bodies of requests and answers about sessions and snapshots."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -242,11 +242,11 @@ class Sessions:
         return seat
 
     def new_seat(self, lane: FunctionRef, session_id: str = "") -> Seat:
-        """Return a seat for a session that there may be."""
+        """Return a seat for a call that may begin a session."""
         return Seat(session_id, self._most(lane))
 
     def adopt(self, session: Session, seat: Seat) -> None:
-        """Give a session the seat that the call had which began it."""
+        """Give a new session the seat of the call that began it."""
         assert session.seq is not None
         seat.session = session.session_id
         self._seats[session.seq] = seat
@@ -262,7 +262,7 @@ class Sessions:
     def leave(self, session: Session) -> None:
         """Record that a call of a session has ended; one that expired meanwhile is taken from its instance.
 
-        What ends after all sessions were closed or put back is no call of theirs any more.
+        A call that began before all sessions were closed or replaced is ignored.
         """
         assert session.seq is not None
         count = self._running.pop(session.seq, 0)
@@ -306,7 +306,7 @@ class Sessions:
         return session
 
     def _arm(self, due: Millis | None = None) -> None:
-        """See to it that the next change of a state happens; *due* is one that may be earlier than all others."""
+        """Set the timer for the next change of a session's state; *due* is a new one, by default the store is asked."""
         if not self._open:
             return
         if due is None or self._armed is None:
@@ -316,7 +316,7 @@ class Sessions:
             self._timers.call_at(due, _TIMER, self._look)
 
     def _look(self) -> None:
-        """Make changes that are due; what is left of them has the next turn."""
+        """Make the changes of state that are due, up to `AT_ONCE` of them, and set the timer for the rest."""
         self._armed = None
         now = self._clock.now()
         for session in self.store.due(now, AT_ONCE):

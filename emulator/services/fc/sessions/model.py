@@ -19,7 +19,7 @@ from emulator.services.fc.model import Dated, FunctionRef
 
 
 class Status(StrEnum):
-    """What a session is. Pausing and resuming are over at once here, so that no session is found in these two."""
+    """The status of a session. Pausing and resuming take no time here, so no session is ever seen in these two."""
 
     ACTIVE = "Active"
     PAUSING = "Pausing"

@@ -28,7 +28,7 @@ Fields = tuple[tuple[str, str], ...]
 
 @frozen
 class Arrival:
-    """A call as this room sees it; ``http`` is set when the function serves the request itself.
+    """A call as sessions see it; ``http`` is set when the function serves the request itself.
 
     ``drawn`` is the header field of the session that it begins, where that is in the event already.
     """
@@ -49,9 +49,9 @@ class Reception:
         self._ids = ids
 
     def kept_to(self, arrival: Arrival, choices: Iterable[Target]) -> Target | None:
-        """Return what the session that a call names has run since it began, None when it names none that lives.
+        """Return the target of the live session that a call names, None when it names none.
 
-        *choices* are what a new session might run; each may know its sessions by another name.
+        *choices* are the targets that a new session might get; they may differ in where the session is named.
         """
         for target in choices:
             if target.affinity is not None and (named := self._name_in(arrival, target.affinity)):
@@ -67,7 +67,7 @@ class Reception:
         return (affinity.header, self._ids.hex(32))
 
     def receive(self, arrival: Arrival, target: Target, affinity: Affinity) -> "Visit | None":
-        """Return how the call goes, None when it goes wherever there is room. Nothing is written yet.
+        """Return the `Visit` of a call, None when any instance may serve it. Nothing is written yet.
 
         Raises: InvalidArgument for an invalid id, or one that must not be used again; SessionNotActive.
         """
@@ -85,7 +85,7 @@ class Reception:
 
     @staticmethod
     def _name_in(arrival: Arrival, affinity: Affinity) -> str:
-        """Return the name of its session that a call has, empty when it has none."""
+        """Return the session id in a call, empty when it has none."""
         match affinity.kind:
             case kind if kind == HEADER:
                 return arrival.request.headers.get(affinity.header)
@@ -123,13 +123,13 @@ class Reception:
 
 
 def with_field(http: HttpCall, field: tuple[str, str]) -> HttpCall:
-    """Return a request with a header field in the place of all that have its name, which are empty."""
+    """Return a request with *field* in place of header fields of that name, which are empty."""
     others = (each for each in http.headers if each[0].lower() != field[0])
     return replace(http, headers=(*others, field))
 
 
 class Visit:
-    """The way of one call. ``target`` is what it runs, ``fields`` what its answer carries.
+    """One call of a function with affinity. ``target`` is what it runs, ``fields`` are header fields for its answer.
 
     Without *session* and with *session_id* it begins that session; without either the answer may name one.
     """
@@ -154,7 +154,7 @@ class Visit:
 
     @property
     def listens(self) -> bool:
-        """Whether it asks an MCP server for the stream of what that has to say, which is open as long as the client."""
+        """Whether the call opens an MCP server's event stream, which stays open as long as the client."""
         http, affinity = self._arrival.http, self.target.affinity
         return http is not None and http.method == "GET" and affinity is not None and not affinity.has_api
 
@@ -210,7 +210,7 @@ class Visit:
             self._sessions.end_of([session])
 
     async def _learn(self, invocation: Invocation) -> InvocationResult:
-        """Make the call with a seat of its own, which goes to the session that the answer names."""
+        """Make the call with a new seat, and give the seat to the session that the answer names."""
         seat = self._sessions.new_seat(self._arrival.lane)
         try:
             result = await self._instances.invoke(self.target.image, invocation, seat)
@@ -268,7 +268,7 @@ class _Opened:
             self._visit._sessions.enter(self._session)
 
     def end(self, _: BaseException | None) -> None:
-        """End it."""
+        """End the session."""
         if self._session is None:
             self._visit._instances.vacate(self._seat)
             return

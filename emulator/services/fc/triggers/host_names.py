@@ -26,7 +26,7 @@ class TriggerNames(TriggerWatcher):
             self._allow(tenant, label)
 
     def changed(self, tenant: Tenant, trigger: Trigger) -> None:
-        """Answer the trigger's names."""
+        """Register the trigger's host names."""
         self._allow(tenant, trigger.label)
 
     def _allow(self, tenant: Tenant, label: str) -> None:

@@ -49,7 +49,7 @@ def preflight(cors: Cors, request: Request) -> Pairs | None:
 
 
 def allowed_fields(cors: Cors, request: Request) -> Pairs:
-    """Return what an answer to the page of *request* carries, nothing when its origin is not allowed."""
+    """Return the CORS header fields for an answer to *request*, none when its origin is not allowed."""
     origin = request.headers.get("origin")
     origins = _texts(cors, "allowOrigins")
     if not origin or not any(fnmatchcase(origin, each) for each in origins):
@@ -65,7 +65,7 @@ def allowed_fields(cors: Cors, request: Request) -> Pairs:
 
 
 def with_fields(headers: Pairs, own: Pairs) -> Pairs:
-    """Return *headers* of a function's answer with *own* in place of what it says of the same."""
+    """Return *headers* of a function's answer with *own* in place of fields of the same names; ``Vary`` is added."""
     names = {name.lower() for name, _ in own if name != "Vary"}
     return [pair for pair in headers if pair[0].lower() not in names] + own
 
@@ -97,7 +97,10 @@ class Passing(NamedTuple):
 
 
 class TokenRules(NamedTuple):
-    """What a trigger or domain says about tokens; ``keys`` are JSON web keys."""
+    """The rules of a trigger or domain about tokens; ``keys`` are JSON web keys.
+
+    ``free`` are the paths that need no token; ``guarded``, unless it is empty, are the only ones that need one.
+    """
 
     keys: Sequence[Mapping[str, Any]]
     lookups: Sequence[Lookup]
@@ -107,7 +110,7 @@ class TokenRules(NamedTuple):
 
     @property
     def read_form(self) -> bool:
-        """Whether they are about forms, in the request's body."""
+        """Whether the rules read or change form fields, for which the request's body is needed."""
         return "form" in {each.place for each in self.lookups} | {each.place for each in self.passings}
 
     def concern(self, path: str) -> bool:
@@ -133,7 +136,7 @@ def read_rules(config: object, field: str) -> TokenRules:
 
 
 class ClaimFields(NamedTuple):
-    """What claims add to a request for the function."""
+    """The header fields, query and form fields with claims that are added to a request for the function."""
 
     headers: tuple[tuple[str, str], ...] = ()
     query: str = ""
@@ -172,7 +175,7 @@ def _check_times(claims: Claims, seconds: float) -> None:
 
 
 def fields_of_claims(claims: Claims, rules: TokenRules) -> ClaimFields:
-    """Return what of *claims* goes to the function, and where."""
+    """Return the *claims* that go to the function, as fields of its request."""
     passed: dict[str, list[tuple[str, str]]] = {place: [] for place in PLACES}
     for passing in rules.passings:
         if passing.claim in claims:

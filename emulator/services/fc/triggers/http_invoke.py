@@ -1,4 +1,4 @@
-"""An HTTP request to a trigger: may it, what the function gets, what the client gets.
+"""Serves an HTTP request to a trigger: checks it, calls the function with it, and answers the client.
 
 A handler of 2.0 and every custom runtime serve the request itself; a built-in runtime of 3.0 gets it as a JSON event,
 and what it returns is read as an answer (`http_envelope`).
@@ -71,9 +71,9 @@ class HttpInvoker:
         return limits.HTTP_BODY_BYTES[_generation(target)] if self._passes_on(call, target, chosen) else 0
 
     def _passes_on(self, call: FunctionCall, target: HttpTarget, chosen: Target) -> bool:
-        """Whether the function takes a body as it comes: it serves HTTP itself, and nobody before it reads the body.
+        """Whether a body is streamed to the function: it serves HTTP itself, and nothing before it reads the body.
 
-        Those are mocks, asynchronous calls, tokens and claims in forms, and sessions that a message begins.
+        Such readers are mocks, asynchronous calls, tokens and claims in forms, and sessions that a message begins.
         """
         request, http = call.request, call.http
         if request is None or http is None:
@@ -226,7 +226,7 @@ async def _with_claims(request: Request, target: HttpTarget, now: Millis) -> tup
 
 
 def check_allowed(request: Request, target: HttpTarget, principal: Principal) -> None:
-    """Check who asks, and how.
+    """Check that the trigger allows the request's address, its sender and its method.
 
     Raises: AccessDenied.
     """
@@ -242,7 +242,7 @@ def check_allowed(request: Request, target: HttpTarget, principal: Principal) ->
 
 
 def check_size(request: Request, generation: str) -> None:
-    """Check what the platform limits.
+    """Check the size of header fields, of path and query, and of the body unless it is still arriving.
 
     Raises: InvalidArgument.
     """

@@ -147,7 +147,7 @@ class HttpTarget:
 
     @property
     def auth(self) -> frozenset[AuthKind]:
-        """What a request has to show: to the trigger, and before that to the domain it came by."""
+        """The kinds of authentication that a request needs: for the trigger, and for the domain it came by."""
         kinds = {self.trigger.auth}
         if self.domain is not None:
             kinds.add((self.domain.config.get("authConfig") or {}).get("authType") or "anonymous")
@@ -176,7 +176,7 @@ class HttpTarget:
 
 
 _KEPT: Final = 1_000
-"""So many host names are kept with what they lead to: anyone may send any name."""
+"""How many host names are cached with their targets; clients may send any name."""
 
 
 def function_names(trigger: Trigger) -> tuple[str, ...]:
@@ -299,6 +299,6 @@ class HttpRouting:
         return trigger
 
     def _forget(self) -> None:
-        """Look for everything anew: a trigger or a domain has changed."""
+        """Drop the cache, because a trigger or a domain has changed."""
         self._triggers.clear()
         self._hosts.clear()

@@ -94,7 +94,7 @@ def is_https(protocol: str | None) -> bool:
 Fire = Callable[[Tenant, Trigger, bytes, str], str]
 """Queues a call of a trigger's function: tenant, trigger, event, key; returns its request id.
 
-It is queued in the transaction of this moment, and not again for a key that is known. Raises: FcError.
+It is queued in the current transaction, and not again for a key that is known. Raises: FcError.
 """
 
 
@@ -134,7 +134,7 @@ _KIND = OneOf(KINDS)
 
 
 class TriggerType(NamedTuple):
-    """What is alike in all triggers of a kind.
+    """The properties that all triggers of a kind share.
 
     ``config`` is the kind of its configuration; one that is ``passed_on`` is for another service, which checks it.
     ``needs_source`` and ``needs_role`` say whether a trigger has to name its event source and the role that its source
@@ -212,7 +212,7 @@ def check_source(kind: TriggerKind, source_arn: str, role: str, *, role_needed: 
 
 
 def topic_of(source_arn: str) -> str:
-    """Return the topic a resource name names, empty when it names none."""
+    """Return the topic in a resource name, empty when it is not that of a topic."""
     match = re.fullmatch(_TOPIC_ARN, source_arn)
     return match[1] if match else ""
 
@@ -223,7 +223,7 @@ def can_name_queue(name: str) -> bool:
 
 
 def bucket_of(source_arn: str) -> str:
-    """Return the bucket a resource name names, empty when it names none."""
+    """Return the bucket in a resource name, empty when it is not that of a bucket."""
     match = re.fullmatch(_BUCKET_ARN, source_arn)
     return match[1] if match else ""
 
@@ -274,7 +274,7 @@ def _object_event(value: Any, field: str) -> str:
 
 
 def _completed(known: Struct, unsaid: Struct) -> Struct:
-    """Return a configuration in the order it was sent, with what was not said after it.
+    """Return *known* in the order in which it was sent, followed by the members of *unsaid* that it lacks.
 
     Source: terraform-provider-alicloud compares the text of ``config_mns`` as it stands.
     """
@@ -379,7 +379,7 @@ _EVENTBRIDGE = TriggerType(
 
 
 def trigger_type_of(kind: TriggerKind) -> TriggerType:
-    """Return what is alike in all triggers of *kind*."""
+    """Return the properties that all triggers of *kind* share."""
     match kind:
         case "http":
             return _HTTP

@@ -64,7 +64,7 @@ def queue_source(trigger: Trigger) -> QueueSource | None:
 
 
 class QueueTriggers(TriggerWatcher):
-    """Keeps one reader for each such trigger that is switched on."""
+    """Keeps one reader for each enabled queue trigger."""
 
     def __init__(
         self, store: TriggerStore, database: Database, queues: SourceQueues, fire: Fire, turns: Turnstile
@@ -115,7 +115,7 @@ class QueueTriggers(TriggerWatcher):
                 yield key, queue
 
     def removed(self, tenant: Tenant, trigger: Trigger) -> None:
-        """Read no longer for a trigger."""
+        """Stop the reader of a trigger."""
         reading = self._readers.pop(trigger_key(tenant, trigger), None)
         if reading is not None:
             reading[0].cancel()
@@ -142,7 +142,7 @@ class QueueTriggers(TriggerWatcher):
                 _log.warning("trigger %s of %s did not fire: %s", trigger.name, trigger.function, error.message)
 
     async def _in_turn(self, tenant: Tenant, trigger: Trigger) -> None:
-        """Wait for the turn of what is passed on."""
+        """Wait until a schedule of effects, if one is active, lets the trigger pass on its messages."""
         key = trigger_key(tenant, trigger)
         self._passing.add(key)
         try:
@@ -173,7 +173,7 @@ class QueueTriggers(TriggerWatcher):
 
 
 def event_of(tenant: Tenant, trigger: Trigger, source: QueueSource, message: QueuedMessage) -> bytes:
-    """Return what the function of *trigger* gets of one message of its queue."""
+    """Return the event that the function of *trigger* gets for one message of its queue."""
     return message_events([_event(tenant, trigger, source, message)], streaming=source.streaming)
 
 

@@ -36,8 +36,6 @@ from emulator.services.fc.triggers.triggers import Triggers
 
 _log = logging.getLogger(__name__)
 
-"""By the type of a trigger, the service that calls its function and that the role has to trust."""
-
 
 class EventSources:
     """The triggers and custom domains of every account, and what they do.
@@ -89,12 +87,12 @@ class EventSources:
             await watcher.start()
 
     async def close(self) -> None:
-        """Disarm the timers and read no queue."""
+        """Disarm the timers and stop reading queues."""
         for watcher in self.triggers.watchers:
             await watcher.close()
 
     def topic_made(self, tenant: Tenant, topic: str) -> None:
-        """Bind the triggers of the folder that wait for a topic which is being made."""
+        """Subscribe the triggers of the folder that wait for a topic which is being created."""
         if self._topic_triggers is not None:
             self._topic_triggers.topic_made(tenant, topic)
 
@@ -115,7 +113,7 @@ class EventSources:
             yield from names_of(tenant, label)
 
     def forget_names(self, names: Iterable[str]) -> None:
-        """Answer *names* no longer: what they led to is not there any more."""
+        """Stop answering host names whose triggers and domains do not exist any more."""
         if self._host_names is not None:
             for name in names:
                 self._host_names.forget(name)
@@ -142,7 +140,7 @@ class EventSources:
         return names_of(tenant, trigger.label)[0]
 
     def object_changed(self, tenant: Tenant, change: ObjectChange) -> list[str]:
-        """Queue a call for every object trigger that *change* fires, in the transaction of this moment.
+        """Queue a call for every object trigger that *change* fires, in the current transaction.
 
         Returns the request ids. A trigger whose function cannot be called is logged and does not keep others from
         firing, nor the change from happening.
@@ -210,7 +208,7 @@ class Fired:
 
 
 class Firing:
-    """Fires triggers."""
+    """Calls the functions of triggers on demand, as their event sources would."""
 
     def __init__(self, invoker: Invoker, http: HttpInvoker, clock: Clock, ids: Ids) -> None:
         self._invoker = invoker

@@ -27,7 +27,7 @@ _ENABLED = "coalesce(json_extract(config, '$.enable'), json_extract(config, '$.t
 
 
 class TriggerStore(CountingStore):
-    """Everything triggers keep over a restart."""
+    """The table ``fc_triggers``."""
 
     TABLES = (_TRIGGERS,)
 
@@ -49,7 +49,7 @@ class TriggerStore(CountingStore):
         return self._all(_TRIGGERS, where, (kind, *tenant, name, name))
 
     def labelled(self, label: str) -> list[tuple[Tenant, Trigger]]:
-        """Return the HTTP trigger with a label, of whatever tenant, as the only one; none without one."""
+        """Return a list with the HTTP trigger of any tenant that has *label*, empty when there is none."""
         return self._owned("WHERE label = ? AND label <> ''", (label,))
 
     def http_triggers(self, function: str, service: str, qualifier: str) -> list[tuple[Tenant, Trigger]]:
@@ -159,7 +159,7 @@ class Domains(CountingStore):
                 self._names.allow(name, https=is_https(protocol))
 
     def get(self, name: str) -> Domain | None:
-        """Return a domain of whatever account."""
+        """Return a domain of any account."""
         return self._one(_DOMAINS, "name = ?", (name,))
 
     def some(self, tenant: Tenant, part: Slice) -> list[Domain]:

@@ -27,13 +27,13 @@ from emulator.services.fc.triggers.triggers import TriggerWatcher
 _log = logging.getLogger(__name__)
 
 _AT_ONCE = 20
-"""Triggers whose next times are counted in one turn of the loop; a cron expression takes up to a millisecond."""
+"""How many triggers' next times are computed in one turn of the loop; a cron expression takes up to a millisecond."""
 
 
 class TimerTriggers(TriggerWatcher):
     """Keeps timers in step with the timer triggers and fires them.
 
-    *watchers* hear when a trigger is armed whose time was counted beside the loop.
+    *watchers* are notified when a trigger is armed whose time was computed in a thread.
     """
 
     def __init__(self, store: TriggerStore, clock: Clock, timers: Timers, fire: Fire, watchers: Watchers) -> None:
@@ -83,11 +83,11 @@ class TimerTriggers(TriggerWatcher):
                 yield trigger, due
 
     def counted(self) -> Iterator[Trigger]:
-        """Yield the triggers whose first time is being counted beside the loop: the clock must not pass it."""
+        """Yield the triggers whose first time is being computed in a thread; the clock must not pass it meanwhile."""
         yield from self._counted.values()
 
     def _clock_set_back(self, before: Millis) -> None:
-        """Count anew from the present, or intervals would rest until the old time has come again."""
+        """Compute times anew from the present one; intervals would wait for the old time otherwise."""
         self._tasks.spawn(self._count_anew(list(self._armed.items())), "after a step of the clock")
 
     async def _count_anew(self, armed: list[tuple[TriggerKey, Trigger]]) -> None:

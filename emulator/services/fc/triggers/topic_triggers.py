@@ -12,8 +12,8 @@ from emulator.services.fc.triggers.triggers import TriggerWatcher
 class TopicTriggers(TriggerWatcher):
     """Keeps subscriptions in step with the topic triggers.
 
-    A trigger of the functions folder whose topic does not exist waits until the topic is made: files say what shall be,
-    in no order. One made by the API is refused, as the cloud does.
+    A trigger of the functions folder whose topic does not exist waits until the topic is created, as files have no
+    order. One made by the API is refused, as the cloud does.
     """
 
     def __init__(self, store: TriggerStore, subscriptions: TopicSubscriptions) -> None:

@@ -45,7 +45,7 @@ Places = Mapping[tuple[str, str], Sequence[str]]
 
 
 class TriggerWatcher:
-    """What acts on triggers: arms timers, subscribes to topics. Each part may be left out."""
+    """Acts on triggers: arms timers, subscribes to topics. Subclasses override the methods they need."""
 
     async def start(self) -> None:
         """Act on the triggers of an earlier run."""
@@ -82,7 +82,7 @@ class Triggers:
         self._resolver = resolver
         self._ids = ids
         self._said: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
-        """Of functions of the folder: what is wrong with their triggers, and what these wait for."""
+        """For functions of the folder, the problems of their triggers, and what their triggers wait for."""
         self.watchers: list[TriggerWatcher] = []
 
     @property
@@ -92,7 +92,7 @@ class Triggers:
 
     @property
     def unsettled(self) -> set[Scope]:
-        """The scopes in the functions folder that have such triggers: what they lack may be there the next time."""
+        """The scopes in the functions folder whose triggers have problems, to try again: what they lack may come."""
         return {scope_of(*function) for function, (problems, _) in self._said.items() if problems}
 
     def create(self, tenant: Tenant, service: str, function: str, body: Mapping[str, Any], now: Millis) -> Trigger:
@@ -188,11 +188,11 @@ class Triggers:
         places: Places,
         now: Millis,
     ) -> None:
-        """Make the triggers of the folder's functions be what their files say.
+        """Bring the triggers of the folder's functions in line with their files.
 
-        *functions* are those of the folder, current versions only: all of them, or those in *scopes*. What cannot be
-        used is left out and one of the `problems`; what waits for something is kept. Either is logged when it is new.
-        Triggers of functions that have left are removed, those made by the API too.
+        *functions* are those of the folder, current versions only: all of them, or those in *scopes*. Invalid triggers
+        are left out and added to the `problems`; those that wait for something are kept. Either is logged once.
+        Triggers of functions that were removed are removed too, also those made by the API.
         """
         loose = self._store.loose(tenant, scopes)
         gone = {(trigger.service, trigger.function, trigger.name): trigger for trigger in loose}
@@ -268,7 +268,7 @@ class Triggers:
         )
 
     def _check_place(self, tenant: Tenant, trigger: Trigger) -> None:
-        """See that the qualifier is there and has no other HTTP trigger; let the watchers do their part."""
+        """Check that the qualifier exists and has no other HTTP trigger; call `joining` of the watchers."""
         self._resolver.function(tenant, trigger.service, trigger.function, trigger.qualifier)
         if trigger.kind == "http":
             for other in self._store.some(tenant, trigger.service, trigger.function):
@@ -333,7 +333,7 @@ _LONG = {name.lower(): _NAMES.get(name, name) for name in (*_KNOWN, "queue")}
 
 
 def _name_of(described: Struct) -> str:
-    """Return the name of a trigger, as far as it has one."""
+    """Return the name of a trigger, empty when it has none."""
     return str(_under_long_names(described).get("triggerName") or "")
 
 
@@ -360,7 +360,7 @@ def _as_api(described: Struct) -> dict[str, Any]:
 
 
 def _mistakes(described: Struct) -> list[str]:
-    """Return a sentence about each name of *described* that means nothing and is passed over."""
+    """Return a sentence about each unknown member of *described*, which is ignored."""
     named = _under_long_names(described)
     kind, config = str(named.get("triggerType")), named.get("triggerConfig")
     known = (*_KNOWN, "queue") if kind == _QUEUE_KIND else _KNOWN

@@ -47,7 +47,7 @@ class Queues:
         self._clock = clock
         self._profile = profile
         self.watcher: ResourceWatcher | None = None
-        """Who is told of new ones."""
+        """Is told of new queues."""
 
     def view(self, tenant: Tenant, name: str) -> QueueView:
         """Return a queue and its counters.

@@ -89,7 +89,7 @@ class Carrier:
         self._store = store
         self._pusher = pusher
         self.functions: FunctionInvoker | None = None
-        """What subscriptions of triggers call."""
+        """Calls the functions of topic triggers; None where the emulator has no functions."""
         self._clock = clock
 
     def carry_now(self, subscription: Subscription, publication: Publication) -> Outcome | None:

@@ -165,7 +165,7 @@ class Topics:
         self._clock = clock
         self._profile = profile
         self.watcher: ResourceWatcher | None = None
-        """Who is told of new ones."""
+        """Is told of new topics."""
         self._unsubscribed = unsubscribed
 
     def view(self, tenant: Tenant, name: str) -> TopicView:

@@ -43,7 +43,7 @@ class History:
         self.pushes = Tally()
         """Attempts since the start by topic and kind of endpoint."""
         self.ended: dict[str, int] = {}
-        """Deliveries that have ended since the start, by how."""
+        """Deliveries that have ended since the start, by result."""
         self._reports: dict[SubscriptionId, deque[DeliveryReport]] = {}
         self._tries: dict[DeliveryId, tuple[Try, ...]] = {}
         self._published: dict[str, Publication] = {}

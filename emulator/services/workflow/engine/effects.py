@@ -64,7 +64,7 @@ class Effects:
         self._calls = calls
         self._outside = outside
         self._waiting: deque[tuple[bool, Callable[[], None]]] = deque()
-        """What is still to be done, in order, and whether it writes."""
+        """The effects still to be carried out, in order, each with whether it writes to the database."""
         self._acting = False
         self._closed = False
         self._context = shared_context()

@@ -94,7 +94,7 @@ class TaskCaller:
         writable: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._writable = writable
-        """Waits until a call that changes the state can do so, while another program holds the lock on it."""
+        """Waits until the database can be written, which another program may have locked."""
         self._invoker = invoker
         self._sender = sender
         self._flows = flows

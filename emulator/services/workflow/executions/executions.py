@@ -128,7 +128,7 @@ class Executions:
         self._ids = ids
         self._open: dict[Tenant, int] = {}
         self.started = 0
-        """How many executions have been started since the emulator was."""
+        """How many executions have been started since the emulator's start."""
 
     def start(
         self,

@@ -78,7 +78,7 @@ class ExecutionStore:
         self._database = database
         self._tenants = tenants
         self.generation = 0
-        """A number that grows whenever ids of executions may stand for others: some were removed, or all replaced."""
+        """A number that grows when executions are removed or replaced, after which their ids may be given out again."""
         database.on_rollback(self.forget)
 
     def forget(self) -> None:

@@ -50,7 +50,7 @@ class FlowStore:
         self._database = database
         self._tenants = tenants
         self._known: dict[tuple[Tenant, str], FlowRecord] = {}
-        """Flows that have been asked for since the last change of any flow."""
+        """A cache of flows, emptied by any change of a flow."""
         self._on_new: Callable[[DefinitionId], None] = _unwatched
         database.on_rollback(self.forget)
 

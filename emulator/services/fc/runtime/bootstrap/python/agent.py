@@ -164,7 +164,7 @@ class Agent:
             return (*self._failed(error, skip=0), None)
 
     def _turn_clock(self, frame: tuple[int, int | None, dict[str, str]]) -> None:
-        """Let user code see the emulator's time; the import is paid for once the clock has been moved."""
+        """Let user code see the emulator's time; time-machine is imported only once the clock has been moved."""
         try:
             process.turn_clock(*frame)
         except ImportError:
@@ -176,7 +176,7 @@ class Agent:
                 )
 
     def _break(self, how: str) -> tuple[bool, bytes]:
-        """Let the call fail in the way that a test has asked for: by itself, so that the server sees the real thing."""
+        """Fail the call as an injected fault demands, in this process, so that the server sees a real failure."""
         ways = {"timeout": self._hang, "crash": self._crash, "oom": self._exhaust_memory, "exception": self._raise}
         outcome: tuple[bool, bytes] = ways[how]()
         return outcome

@@ -1,6 +1,6 @@
-"""The instances of a zygote: which run, what they use, which have just ended and what they left behind.
+"""The instances of a zygote: the running ones and their memory, the ended ones and the processes they left behind.
 
-What is in use is known on Linux only, through /proc; elsewhere every sum is zero and nothing is left to find. Anonymous
+Memory and processes are known on Linux only, through /proc; elsewhere sums are zero and no strays are found. Anonymous
 and shared memory count; pages of mapped files do not, since the kernel can drop them.
 """
 
@@ -49,14 +49,14 @@ class Child:
 
 
 class Children:
-    """All of them, by number."""
+    """The running instances by number, and those that have ended since the last `look_after`."""
 
     def __init__(self) -> None:
         self._running: dict[int, Child] = {}
         self._ended: list[Child] = []
 
     def add(self, child: Child) -> None:
-        """Take in a new instance."""
+        """Record a new instance."""
         self._running[child.number] = child
 
     def get(self, number: int) -> Child | None:
@@ -64,11 +64,11 @@ class Children:
         return self._running.get(number)
 
     def need_care(self) -> bool:
-        """Whether an instance has to be looked at soon."""
+        """Whether `look_after` has to be called soon."""
         return bool(self._ended) or any(child.watched for child in self._running.values())
 
     def reap(self, pid: int) -> Child | None:
-        """Take note that a process has ended and end the rest of its session; return the instance it was."""
+        """Record that a process has ended, kill the rest of its session, and return its instance, if it was one."""
         for child in self._running.values():
             if child.pid == pid:
                 del self._running[child.number]
@@ -79,7 +79,7 @@ class Children:
         return None
 
     def look_after(self) -> None:
-        """End watched instances that use too much, and what ended ones have left behind."""
+        """Kill watched instances over their memory or process limit, and strays of ended instances."""
         for child in self._running.values():
             if child.watched:
                 reason = overrun(child.pid, child.memory_mb, child.max_processes, isolated=child.isolated)

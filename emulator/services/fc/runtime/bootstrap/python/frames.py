@@ -1,4 +1,4 @@
-"""What goes between server and instance, and between server and zygote.
+"""The protocols between server and instance, and between server and zygote.
 
 A frame on an instance's channel is two lengths, a small JSON header, raw payload bytes.
 
@@ -35,8 +35,8 @@ COMMAND = struct.Struct("!IIII48s")
 LAUNCH, TERMINATE, KILL, WATCH, UNWATCH, ADOPT = range(1, 7)
 """``LAUNCH`` comes with two descriptors: the instance's channel and the writing end of its log pipe.
 
-``ADOPT`` makes a launched process that waits in its namespaces the instance named now. It comes with a socket on which
-a frame with its ``mounts`` is; the socket closes when they are there, after the reason if they cannot be.
+``ADOPT`` turns a launched process that waits in its namespaces into the named instance. It comes with a socket from
+which a frame with ``mounts`` is read; the socket is closed when they are mounted, after the reason if that failed.
 """
 
 EVENT = struct.Struct("!IIiII")
@@ -52,7 +52,7 @@ REASONS = ("", "memory", "processes", "fork")
 
 
 class BrokenFrame(Exception):
-    """The bytes are no frame of ours."""
+    """The bytes received are not a frame of this protocol."""
 
 
 def encode(header: Header, payload: bytes = b"") -> bytes:

@@ -46,8 +46,8 @@ PLATFORM_MODULES = frozenset(
         "tablestore",
     }
 )
-"""What the extra ``runtime`` brings, by the names code imports. Source: Function Compute, Python runtimes: built-in
-modules; awesome-fnf/oss-unzip for chardet, which it does not pack."""
+"""The modules of the extra ``runtime``, by the names under which code imports them. Source: Function Compute, Python
+runtimes: built-in modules; awesome-fnf/oss-unzip for chardet, which it does not pack."""
 
 _EXTRA = "The cloud's Python runtimes bring {0}; here it comes with: pip install 'localyun[runtime]'"
 
@@ -113,7 +113,7 @@ class Handlers:
 
 
 def missing_package(error: BaseException, folder: str) -> str:
-    """Return how to install what an import of the code in *folder* did not find; empty when nothing is known of it."""
+    """Return how to install the package that an import of the code in *folder* did not find; empty when unknown."""
     if not isinstance(error, ImportError) or not error.name:
         return ""
     module = error.name.partition(".")[0]

@@ -44,7 +44,7 @@ Sink = Callable[[str, str], None]
 
 
 def pipe_sink(descriptor: int) -> Sink:
-    """Return what writes to the log pipe through a descriptor that user code does not close by accident."""
+    """Return a sink that writes to the log pipe through a descriptor that user code does not close by accident."""
 
     def write(request_id: str, text: str) -> None:
         flush_streams()  # what was printed before goes before
@@ -56,7 +56,7 @@ def pipe_sink(descriptor: int) -> Sink:
 
 
 def frame_sink(send: Callable[[dict[str, Any], bytes], None]) -> Sink:
-    """Return what sends text in frames that carry the request id."""
+    """Return a sink that sends text in frames that carry the request id."""
     return lambda request_id, text: send({"log": request_id}, _cut(text))
 
 

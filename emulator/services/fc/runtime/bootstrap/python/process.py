@@ -192,7 +192,7 @@ _SPARE_BLOCKS = 64
 
 
 def exhaust_memory(limit_mb: int) -> None:
-    """Use more memory than *limit_mb* megabytes, and hold it until whoever watches over it has had time to see it."""
+    """Use more memory than *limit_mb* megabytes, for two seconds, so that the zygote or the server measures it."""
     held = [b"\1" * _BLOCK for _ in range(limit_mb + _SPARE_BLOCKS)]
     time.sleep(2)
     del held
@@ -232,7 +232,7 @@ _variables: list[str] = []
 
 
 def turn_clock(offset_ms: int, frozen_ms: int | None, variables: dict[str, str]) -> None:
-    """Let the code of this process see the system's time plus the offset, or the time that it stands at; milliseconds.
+    """Let the code of this process see the system's time plus *offset_ms*, or *frozen_ms* where that is not None.
 
     Every way of asking the time that Python code has follows, ``uuid1`` included. Sleeping and `time.monotonic` stay
     real, and so does the time of C libraries, which TLS goes by. Programs that the code starts see it by *variables*.

@@ -1,4 +1,4 @@
-"""Folders and processes of an instance's own, by the kernel's namespaces, where it lets this user have them (Linux).
+"""Gives an instance folders and processes of its own, by Linux namespaces, where the kernel allows them to this user.
 
 The zygote enters a mount namespace once (`enter`): its root is an empty file system with every folder of the machine
 bound into it, because an ordinary user cannot create ``/code``. Each process it forks ahead gets namespaces for mounts
@@ -49,7 +49,7 @@ _clone = _pivot_root = _capget = _capset = 0
 
 
 class Probe:
-    """Finds out, in a process of its own that works meanwhile, whether instances can have namespaces.
+    """Finds out, in a concurrent child process, whether instances can have namespaces.
 
     *folder* is an empty one, below which the machine is mounted; *confined* is as for `enter`.
     """
@@ -102,7 +102,7 @@ def enter(folder: str, confined: Sequence[str] = ()) -> None:
 
 
 def confine(home: str, masked: Iterable[str]) -> None:
-    """Let nothing below *home* be changed any more, and hide *masked* files and the machine's servers.
+    """Make *home* read-only, and hide *masked* files and the sockets of the machine's servers.
 
     Raises: OSError.
     """
@@ -329,7 +329,7 @@ def _mounted_below(place: str) -> list[str]:
 
 
 def _give_up_rights() -> None:
-    """Keep what a user of the machine has, or for root what `_KEPT` names, whatever this process executes later."""
+    """Drop every capability, but for root those in `_KEPT`, for this process and all programs it executes later."""
     _shrink_bounding_set()
     _give_up_capabilities()
 

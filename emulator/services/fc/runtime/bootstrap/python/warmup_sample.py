@@ -1,4 +1,4 @@
-"""The function that a waiting process calls to warm up."""
+"""The function that a zygote calls to warm up; see `zygote.warm_up`."""
 
 import json
 

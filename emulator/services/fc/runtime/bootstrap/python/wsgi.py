@@ -90,7 +90,7 @@ def serve(
 
 
 class _Body:
-    """A body under way: kept while it may be short, sent piece by piece otherwise."""
+    """The body of an answer: collected while it may be short, sent piece by piece otherwise."""
 
     def __init__(self, send: Callable[[dict[str, Any] | None, bytes], None] | None) -> None:
         self.answer: dict[str, Any] = {}
@@ -100,7 +100,7 @@ class _Body:
         self._send = send
 
     def start(self, status: str, headers: Iterable[tuple[str, str]], exc_info: Any = None) -> Callable[[bytes], None]:
-        """Be what the application calls ``start_response``."""
+        """Record status and header fields, as WSGI's ``start_response``; return `write`."""
         if exc_info is not None and self.sent:
             raise exc_info[1]
         self.answer["status"] = int(status.split(None, 1)[0])
@@ -110,7 +110,7 @@ class _Body:
         return self.write
 
     def write(self, piece: bytes) -> None:
-        """Take a piece."""
+        """Take a piece of the body."""
         if self._send is None or (self.whole and not self.sent) or not self.answer:
             self.pieces.append(piece)
         elif piece:

@@ -48,7 +48,7 @@ PRELOADED = (
     "base64", "collections.abc", "contextlib", "copy", "dataclasses", "datetime", "decimal", "functools", "json",
     "logging", "random", "re", "string", "threading", "time", "traceback", "typing", "urllib.parse", "uuid",
 )  # fmt: skip
-"""What most functions import. Beyond what the agent needs itself this is 2 MB, shared by all instances, and saves a
+"""Modules that most functions import. Beyond the agent's own needs they take 2 MB, shared by all instances, and save a
 function that uses all of it 13 ms. ``ssl``, ``http.client`` and ``urllib.request`` would save 19 ms and cost 7 MB, too
 much for the many functions that call no server.
 """
@@ -251,7 +251,7 @@ class Spare:
         self._link = link
 
     def give(self, channel: int, log: int) -> None:
-        """Make it an instance with these descriptors, which stay open here.
+        """Turn the waiting process into an instance with these descriptors, which stay open in the zygote.
 
         Raises: OSError when it has died.
         """
@@ -261,7 +261,7 @@ class Spare:
             self.close()
 
     def close(self) -> None:
-        """Let go of it; one that still waits ends."""
+        """Close the link to the process, which ends if it still waits."""
         self._link.close()
 
 
