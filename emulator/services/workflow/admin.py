@@ -1,4 +1,4 @@
-"""Administration of flows: debugging, forks, steps that run alone; metrics. The cloud has nothing like it."""
+"""The admin operations on flows, which the cloud does not have: debugging, forks, steps run alone; and metrics."""
 
 import json
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
-"""Parameters to values, and what is kept to replies: flows with versions, aliases and schedules, executions.
+"""Parses parameters into values, and renders records as replies: flows, versions, aliases, schedules, executions.
 
-The front has made sure that all parameters are text that can be stored. Whatever parses raises `WorkflowError`:
-InvalidArgument, and MissingRequiredParams for what must be there.
+The front has made sure that all parameters are valid Unicode text. Every function that parses raises `WorkflowError`:
+InvalidArgument, and MissingRequiredParams for a missing parameter.
 """
 
 import json
@@ -38,7 +38,7 @@ T = TypeVar("T", FlowSettings, ScheduleSettings)
 
 
 def required(call: OperationRequest, name: str) -> str:
-    """Return a parameter that must be there."""
+    """Return the value of a required parameter."""
     try:
         return call.parameters[name]
     except KeyError:
@@ -108,11 +108,11 @@ PARAMETERS = Texts(
     "rpc", _number, _switch, _wrong, lambda name, kind: invalid(f"{name} must be {' or '.join(kind.choices)}."),
     out_of_range=lambda name, kind: invalid(f"{name} must be a whole number from {kind.low} to {kind.high}."),
 )  # fmt: skip
-"""How parameters write the attributes of flows and schedules."""
+"""The notation of the attributes of flows and schedules in parameters."""
 
 
 def new_settings(shape: Shape, call: OperationRequest) -> Any:
-    """Return the settings of a resource to be made."""
+    """Return the settings in the parameters of a call that creates a resource."""
     for each in shape.of_form(PARAMETERS.form):
         if each.required:
             required(call, each.name)
@@ -126,7 +126,7 @@ def changed_settings(shape: Shape, call: OperationRequest, present: T) -> T:
 
 
 def parse_new_settings(call: OperationRequest) -> FlowSettings:
-    """Return the settings of a flow to be made."""
+    """Return the settings in the parameters of CreateFlow."""
     settings: FlowSettings = new_settings(FLOW, call)
     return _checked(settings)
 
@@ -169,7 +169,7 @@ def render_flow(flow: FlowRecord) -> Reply:
 
 
 def render_environment(text: str, members: tuple[str, ...]) -> dict[str, Any]:
-    """Return the environment that is kept as *text*, with these *members* of each variable."""
+    """Return the environment stored as the JSON *text*, with only *members* of each variable."""
     variables = json.loads(text).get("Variables", []) if text else []
     return {"Variables": [{name: variable.get(name, "") for name in members} for variable in variables]}
 
@@ -235,7 +235,7 @@ def render_schedule(schedule: ScheduleRecord) -> Reply:
 
 
 def parse_filter(call: OperationRequest) -> ExecutionFilter:
-    """Return which executions a list is to show."""
+    """Return the filter in the parameters of ListExecutions."""
     status = optional(call, "Status")
     try:
         shown = Status(status) if status else None
@@ -280,7 +280,7 @@ def render_described_execution(execution: ExecutionRecord) -> Reply:
 
 
 def render_listed_execution(execution: ExecutionRecord, *, metadata_only: bool) -> Reply:
-    """Return a member of ListExecutions; *metadata_only* leaves out what can be long."""
+    """Return an item of ListExecutions; *metadata_only* leaves out input, output and definition, which can be long."""
     reply = render_described_execution(execution)
     return _without(reply, "Input", "Output", "FlowDefinition") if metadata_only else reply
 
@@ -292,7 +292,7 @@ def render_finished_execution(execution: ExecutionRecord) -> Reply:
 
 
 def render_child(execution: ExecutionRecord) -> Reply:
-    """Return what a task gets for the execution it has started: no definition, which may be long."""
+    """Return the result of a task that has started an execution, without the definition, which may be long."""
     return _without(render_execution(execution), "FlowDefinition")
 
 

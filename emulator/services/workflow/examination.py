@@ -1,4 +1,4 @@
-"""Reading all that the service keeps as a start reads it: what is not of this program's making may hold anything."""
+"""Reads every stored row, to validate a database that this emulator has not written itself, such as a checkpoint."""
 
 from emulator.kernel.cron import parse_schedule
 from emulator.services.workflow.engine.language import DefinitionError
@@ -15,11 +15,11 @@ from emulator.storage.database import Database
 
 
 def read_through(database: Database) -> None:
-    """Read every row as what it stands for, and fold the executions that have not ended.
+    """Parse every row, and fold the histories of executions that have not ended.
 
-    A definition that cannot be read any more is none of it: its executions fail by themselves.
+    A definition that can no longer be read is not an error: its executions fail by themselves.
 
-    Raises: whatever a row leads to that stands for nothing.
+    Raises: any exception, for a row that cannot be parsed.
     """
     tenants = Tenants(database)
     flows = FlowStore(database, tenants)

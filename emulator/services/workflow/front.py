@@ -58,7 +58,7 @@ class WorkflowFront(RpcFront):
         return chosen if 0 < len(chosen) <= _LONGEST_REQUEST_ID and chosen.isprintable() else self._ids.uuid()
 
     def check_version(self, version: str) -> None:
-        """Refuse calls of another version, once it is known that the call names an operation.
+        """Check the API version of a call; called once the call is known to name an operation.
 
         Raises: WorkflowError.
         """

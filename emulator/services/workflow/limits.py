@@ -1,7 +1,7 @@
-"""Every number of the service.
+"""The limits of the service.
 
-Source: use limits, Serverless Workflow guide; ranges of parameters as the official SDK documents them. What is
-assumed says so.
+Source: use limits, Serverless Workflow guide; ranges of parameters as the official SDK documents them, unless marked as
+assumed.
 """
 
 from emulator.kernel.frozen import frozen
@@ -25,7 +25,7 @@ STEP_DATA_BYTES = 32 * 1024
 
 @frozen
 class Bounds:
-    """Limits of an execution that may be raised, for measuring what they keep away; never below the documented."""
+    """Limits of an execution that may be raised above the documented ones, for measurements."""
 
     events: int = EVENTS
     step_data_bytes: int = STEP_DATA_BYTES
@@ -61,7 +61,7 @@ CAUSE_CHARS = 4096
 """Longest cause in reports and stops."""
 
 REPLY_CAUSE_CHARS = 8192
-"""Where the cause made of a service's reply is cut, so that the event stays in its limit. Assumed."""
+"""Longest cause made of a service's reply, which is cut there so that the event stays in its limit. Assumed."""
 
 
 LIST_FLOWS = Range(1, 999, 60)

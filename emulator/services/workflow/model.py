@@ -1,4 +1,4 @@
-"""Flows, versions, aliases, schedules, executions and map runs as they are kept, as frozen data."""
+"""The stored records of flows, versions, aliases, schedules, executions and map runs."""
 
 import re
 from enum import IntEnum, StrEnum
@@ -12,12 +12,12 @@ from emulator.services.workflow.limits import NAME_MAX
 from emulator.wire.schema.kinds import FLAG, JSON_TEXT, Field, OneOf, Shape
 
 FlowId = NewType("FlowId", int)
-"""Different for a later flow of the same name."""
+"""The number of a flow; a later flow of the same name has another one."""
 
 ExecutionId = NewType("ExecutionId", int)
 
 HistoryId = NewType("HistoryId", str)
-"""Of a history that only grows: different once executions were removed or all tables replaced, and in another run."""
+"""Identifies a history that only grows; changes when executions are removed or tables replaced, and with each start."""
 
 DefinitionId = NewType("DefinitionId", int)
 TenantId = NewType("TenantId", int)
@@ -26,7 +26,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,127}\Z", re.ASCII)
 
 
 def check_name(parameter: str, name: str) -> None:
-    """Hold *name*, the value of *parameter*, against the one rule for flows, executions, schedules and aliases.
+    """Check *name*, the value of *parameter*, against the rule for names of flows, executions, schedules and aliases.
 
     Raises: WorkflowError: InvalidArgument.
     """
@@ -38,7 +38,7 @@ def check_name(parameter: str, name: str) -> None:
 
 
 class Status(StrEnum):
-    """Where an execution stands; the last four are final."""
+    """The status of an execution; the last four are final."""
 
     STARTING = "Starting"
     RUNNING = "Running"
@@ -101,12 +101,12 @@ FLOW = Shape(
     ),
     FlowSettings,
 )  # fmt: skip
-"""What a flow has beside its name and definition; a new attribute is a row, a member above and a column."""
+"""The attributes of a flow beside its name and definition; a new one needs a row, a member above and a column."""
 
 
 @frozen(kw_only=False)
 class FlowRecord:
-    """A flow as it is kept; with ``version``, as it was when that was published."""
+    """A stored flow; with ``version``, as it was when that version was published."""
 
     id: FlowId
     name: str
@@ -144,7 +144,7 @@ class ExecutionRecord:
 
 
 class NewExecution(NamedTuple):
-    """What is kept of an accepted execution beside its flow; ``map_run`` and ``map_index`` of an element of a map."""
+    """The fields of an accepted execution beside its flow; ``map_run`` and ``map_index`` are for elements of a map."""
 
     name: str
     input: str
@@ -156,7 +156,10 @@ class NewExecution(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """What a fork shares: the events of an execution up to one, *moved_ms* later. ``watch`` is for the fork itself."""
+    """The shared part of a fork: the events of ``execution`` up to ``last_event``, with times moved by ``moved_ms``.
+
+    ``watch`` is the stored `Watch` of the fork itself.
+    """
 
     execution: ExecutionId
     last_event: int
@@ -165,24 +168,24 @@ class Origin(NamedTuple):
 
 
 class Standing(IntEnum):
-    """What an open execution is at, as its row says."""
+    """The state of an open execution as stored in its row, by which the driver finds those that can go on."""
 
     PARKED = 0
-    """It waits for a timer or a call; no task of it waits for a report."""
+    """The execution waits for a timer or a call; none of its tasks waits for a report."""
 
     READY = 1
-    """It has something to do at once."""
+    """The execution can go on at once."""
 
     SUBMITTED = 2
-    """It waits, and a task of it may wait for a report."""
+    """The execution waits, and one of its tasks may wait for a report."""
 
 
 @frozen(kw_only=False)
 class LiveExecution:
-    """What the driver needs to go on with an execution.
+    """The fields of an open execution that the driver needs.
 
-    ``is_express`` bounds how long it may go; ``trace`` is the request that started it; ``watch`` is set while it is
-    being debugged; ``map_step`` is the number of the distributed map it is an element of.
+    ``is_express`` bounds its duration; ``trace`` is the request that started it; ``watch`` is set while it is being
+    debugged; ``map_step`` is the number of the step, a distributed map, that it is an element of.
     """
 
     id: ExecutionId
@@ -232,7 +235,8 @@ class HistoryEvent:
 class ExecutionFilter:
     """Which executions a list shows. ``started_from`` is inclusive, ``started_before`` exclusive.
 
-    ``qualifier`` is the version that ran or what the caller asked for; ``map_run`` the run whose executions they are.
+    ``qualifier`` is the version that ran, or the qualifier that the caller gave; ``map_run`` is the run of a
+    distributed map that the executions belong to.
     """
 
     status: Status | None = None
@@ -328,7 +332,7 @@ SCHEDULE = Shape(
     ),
     ScheduleSettings,
 )  # fmt: skip
-"""What a schedule has beside its names; a new attribute is a row, a member above and a column."""
+"""The attributes of a schedule beside its names; a new one needs a row, a member above and a column."""
 
 
 @frozen(kw_only=False)
@@ -344,7 +348,11 @@ class ScheduleRecord:
 
 
 class Turn(NamedTuple):
-    """When a schedule runs next. ``since`` is what ``@every`` counts from; ``next_at`` None: not in sight."""
+    """The next run of a schedule.
+
+    ``since`` is the time ``@every`` counts from, ``counted_at`` the time when ``next_at`` was computed, which is None
+    when there is no next run.
+    """
 
     since: Millis
     counted_at: Millis
@@ -352,7 +360,7 @@ class Turn(NamedTuple):
 
 
 class DueSchedule(NamedTuple):
-    """What is needed to run a schedule and to find its next run."""
+    """The fields of a schedule that are needed to run it and to compute its next run."""
 
     id: ScheduleId
     tenant: Tenant
@@ -366,7 +374,7 @@ class DueSchedule(NamedTuple):
 
 @frozen(kw_only=False)
 class MapRun:
-    """A run as it is kept; ``execution`` is the one whose map it is."""
+    """A stored run of a distributed map; ``execution`` is the execution with the map."""
 
     id: int
     tenant: Tenant

@@ -1,7 +1,7 @@
-"""Where the service meets the rest: what tasks call and who calls it for them; how policies and faults name a call.
+"""The ports of the service: the targets of tasks and who calls them; the names of calls in policies and faults.
 
-Ports are named after the need; adapters fill them. The vendor's pages write a flow's name in two ways (``flow/F`` and
-``flows/F``) and give what belongs to it a longer one; a policy may use any of them.
+Ports are named after the need; adapters fill them. The vendor's pages write the resource name of a flow in two ways
+(``flow/F`` and ``flows/F``), and extend it for executions, schedules and the like; a policy may use any of these forms.
 
 Source: "Authorization rules" and "Create execution roles"; that the name of the flow covers its executions, schedules,
 versions and aliases is assumed.
@@ -27,12 +27,12 @@ class FunctionResource:
 
     @property
     def action(self) -> str:
-        """What a state that calls it has for Action."""
+        """The Action of a state that calls this resource."""
         return "FC:InvokeFunction"
 
     @property
     def label(self) -> str:
-        """What a person calls it."""
+        """A short name of the resource for people."""
         behind = f".{self.qualifier}" if self.qualifier else ""
         return f"{self.service}{behind}/{self.function}" if self.service else self.function + behind
 
@@ -45,12 +45,12 @@ class QueueResource:
 
     @property
     def action(self) -> str:
-        """What a state that calls it has for Action."""
+        """The Action of a state that calls this resource."""
         return "MNS:SendMessage"
 
     @property
     def label(self) -> str:
-        """What a person calls it."""
+        """A short name of the resource for people."""
         return f"queue {self.queue}"
 
 
@@ -62,12 +62,12 @@ class TopicResource:
 
     @property
     def action(self) -> str:
-        """What a state that calls it has for Action."""
+        """The Action of a state that calls this resource."""
         return "MNS:SendMessage"
 
     @property
     def label(self) -> str:
-        """What a person calls it."""
+        """A short name of the resource for people."""
         return f"topic {self.topic}"
 
 
@@ -79,12 +79,12 @@ class FlowResource:
 
     @property
     def action(self) -> str:
-        """What a state that calls it has for Action."""
+        """The Action of a state that calls this resource."""
         return "FNF:StartExecution"
 
     @property
     def label(self) -> str:
-        """What a person calls it."""
+        """A short name of the resource for people."""
         return f"flow {self.flow}"
 
 
@@ -97,12 +97,12 @@ class ActionResource:
 
     @property
     def action(self) -> str:
-        """What a state that calls it has for Action."""
+        """The Action of a state that calls this resource."""
         return f"{self.service}:{self.operation}"
 
     @property
     def label(self) -> str:
-        """What a person calls it."""
+        """A short name of the resource for people."""
         return self.action
 
 
@@ -115,12 +115,12 @@ class HttpResource:
 
     @property
     def action(self) -> str:
-        """What a state that calls it has for Action."""
+        """The Action of a state that calls this resource."""
         return "HTTP:Request"
 
     @property
     def label(self) -> str:
-        """What a person calls it."""
+        """A short name of the resource for people."""
         return f"{self.method} {self.url}"
 
 
@@ -133,12 +133,12 @@ class ObjectResource:
 
     @property
     def action(self) -> str:
-        """What a state that calls it has for Action."""
+        """The Action of a state that calls this resource."""
         return "OSS:GetObject"
 
     @property
     def label(self) -> str:
-        """What a person calls it."""
+        """A short name of the resource for people."""
         return f"object {self.bucket}/{self.name}"
 
 
@@ -153,30 +153,30 @@ class MapResource:
 
     @property
     def action(self) -> str:
-        """What a state that calls it has for Action."""
+        """The Action of a state that calls this resource."""
         return "Map:Run"
 
     @property
     def label(self) -> str:
-        """What a person calls it."""
+        """A short name of the resource for people."""
         return "a map run"
 
 
 ArnTarget = FunctionResource | QueueResource | TopicResource | FlowResource
-"""What an ARN can name."""
+"""The resources that an ARN can name."""
 
 TaskTarget = ArnTarget | HttpResource | ObjectResource | MapResource
-"""What the call of a task is made to."""
+"""The possible targets of a task's call."""
 
 WrittenTarget = ArnTarget | ActionResource
-"""What tasks of the flow definition language name."""
+"""The resources that tasks of the flow definition language can name."""
 
 Resource = TaskTarget | ActionResource
-"""What a task names."""
+"""The resources that a task of any language can name."""
 
 
 class Refusal(NamedTuple):
-    """A service's refusal to do what was asked: HTTP status, its own error code, its message."""
+    """A service's refusal of a call: HTTP status, the service's error code, its message."""
 
     http_status: int
     code: str
@@ -187,9 +187,9 @@ class Refusal(NamedTuple):
 class FunctionReply:
     """The result of a function call.
 
-    ``refusal``: the function was not run. Else ``body`` is what it answered, and ``error_type`` is set when it failed
-    (the value of ``X-Fc-Error-Type``); the body then has ``errorMessage`` and, for an exception of the function's own,
-    ``errorType``.
+    With ``refusal`` the function was not run. Else ``body`` is its answer, and ``error_type`` (the value of
+    ``X-Fc-Error-Type``) is set when it failed; the body then has ``errorMessage`` and, for an exception of the
+    function's own, ``errorType``.
     """
 
     body: bytes = b""
@@ -206,15 +206,15 @@ class Submission(NamedTuple):
 
 
 class TaskGuard(Protocol):
-    """Knows what the roles of flows may do."""
+    """Checks the rights of flows' roles."""
 
     def refusal(self, tenant: Tenant, role_arn: str, target: TaskTarget) -> Refusal | None:
-        """Return what the called service answers when the role (``""``: the flow has none) lacks the right to call."""
+        """Return the called service's refusal when the role (``""`` for none) lacks the right to call, else None."""
         ...
 
 
 class TaskDouble(Protocol):
-    """What a mock gives in place of one call of a task."""
+    """A mock's reply to one call of a task."""
 
     @property
     def answer(self) -> Answer:
@@ -222,17 +222,17 @@ class TaskDouble(Protocol):
         ...
 
     async def rest(self) -> None:
-        """Wait as long as the answer is to take."""
+        """Wait for the mock's delay."""
         ...
 
 
 class TaskDoubles(Protocol):
-    """Answers calls of tasks in place of what they call."""
+    """Answers calls of tasks by mocks instead of their targets."""
 
     def find(self, flow: str, execution: str, names: list[str], sent: str, attempt: int) -> TaskDouble | None:
-        """Return what answers the call of a task that has *names*, the nearest first; None for the real thing.
+        """Return the mock for the call of a task with *names*, the first one that has a mock; None to call the target.
 
-        *sent* is the JSON text of what it sends, *attempt* counts from 1.
+        *sent* is the JSON text that the call sends, *attempt* counts from 1.
         """
         ...
 
@@ -247,7 +247,7 @@ class FunctionInvoker(Protocol):
     async def submit(
         self, tenant: Tenant, resource: FunctionResource, event: bytes, key: str, *, invocation_id: str
     ) -> Submission:
-        """Queue an asynchronous call; with a *key* that is known, return its result then.
+        """Queue an asynchronous call; for a *key* that is known, return the submission of the first call.
 
         *invocation_id* is the name the call has in Function Compute, ``""`` for none.
         """
@@ -297,7 +297,7 @@ class HttpReply:
 
 
 class HttpCaller(Protocol):
-    """Makes calls over HTTP, to where the emulator may call."""
+    """Makes calls over HTTP, to addresses that the emulator may call."""
 
     async def call(self, target: HttpResource, headers: dict[str, str], body: bytes) -> HttpReply:
         """Make a call; never raises but when cancelled or when a header cannot be sent, which is a ValueError."""
@@ -324,7 +324,7 @@ DIALECT = Dialect(WorkflowError, "ResourceThrottled")
 
 
 def subject(operation: str, parameters: Mapping[str, str], origin: Origin = "client") -> Subject:
-    """Return an operation on a flow, or on what belongs to it, as faults know it."""
+    """Return an operation on a flow, execution or schedule under the names by which faults select it."""
     flow = parameters.get("FlowName") or parameters.get("Name") or ""
     part = parameters.get("ExecutionName") or parameters.get("ScheduleName") or ""
     names = (f"{flow}/{part}", flow, part) if part else (flow,)
@@ -340,7 +340,7 @@ _PARTS = (("execution", "ExecutionName"), ("schedule", "ScheduleName"))
 
 
 def demands(tenant: Tenant, operation: str, parameters: Mapping[str, str]) -> Iterator[Demand]:
-    """Yield what a call of *operation* needs."""
+    """Yield the rights that a call of *operation* needs."""
     if operation in _FREE:
         return
     flow = parameters.get("Name" if operation in _BY_NAME else "FlowName", "") or "*"
@@ -354,7 +354,7 @@ def demands(tenant: Tenant, operation: str, parameters: Mapping[str, str]) -> It
 
 
 def about_flow(tenant: Tenant, operation: str, flow: str, parameters: Mapping[str, str] | None = None) -> Demand:
-    """Return the right to do *operation* on a flow, or on what *parameters* name of it."""
+    """Return the right to *operation* on a flow, or on the execution, schedule or the like that *parameters* name."""
     names = [f"flows/{flow}"]
     for part, parameter in _PARTS:
         if part in operation.lower():

@@ -59,8 +59,8 @@ class Workflow:
     """Serverless Workflow.
 
     *kept_days* is how long executions are kept after their end, 0 for ever.
-    What operations do are methods of ``flows``, ``versions``, ``executions``, ``schedules`` and ``reports``; what only
-    the emulator has, of ``debugger``, ``forks`` and ``lone_steps``, each loaded when it is first asked for.
+    Operations call methods of ``flows``, ``versions``, ``executions``, ``schedules`` and ``reports``; features that
+    only the emulator has are in ``debugger``, ``forks`` and ``lone_steps``, each imported at the first use.
     Call `start` once the schema has been applied and a loop is running, `close` at the end.
     """
 
@@ -174,14 +174,14 @@ class Workflow:
 
     @cached_property
     def debugger(self) -> "Debugger":
-        """Executions that stop."""
+        """The debugger, which lets executions stop at breakpoints."""
         from emulator.services.workflow.executions.debugger import Debugger
 
         return Debugger(self.executions, self.flows, self._programs, self._engine)
 
     @cached_property
     def forks(self) -> "Forks":
-        """Executions that begin with the history of another one."""
+        """Starts executions that begin with the history of another one."""
         from emulator.services.workflow.executions.forks import Forks
 
         stores = (self._store, self.engine_store, self._flow_store)
@@ -197,7 +197,7 @@ class Workflow:
         return {step.name: step for step in all_steps(program.steps) if isinstance(step, Task)}
 
     async def metered_execution(self, tenant: Tenant, flow: str, name: str) -> list[Amount]:
-        """Return what one execution has used by itself, without what it called.
+        """Return the billable amounts of one execution, without those of its calls.
 
         Raises: FlowNotExists, ExecutionNotExists.
         """
@@ -212,7 +212,7 @@ class Workflow:
 
     @cached_property
     def lone_steps(self) -> "LoneSteps":
-        """Steps that run alone."""
+        """Runs single steps without an execution."""
         from emulator.services.workflow.flows.lone_steps import LoneSteps
 
         return LoneSteps(self._programs, self._clock, self._ids, self._effects.call_alone)
@@ -236,7 +236,7 @@ class Workflow:
         return self._engine.ended
 
     def metered(self) -> Iterator[Amount]:
-        """Yield what executions and schedules have used since the start."""
+        """Yield the billable amounts of executions and schedules since the emulator's start."""
         yield from amounts(self._engine.entered, self._engine.express)
         yield from self._scheduled.amounts()
 

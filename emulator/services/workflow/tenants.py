@@ -1,4 +1,4 @@
-"""The tables of the service, and the tenants in them by number: rows carry the number, everything else the `Tenant`."""
+"""Numbers for tenants: rows of the tables have the number, everything else the `Tenant`; and emptying all tables."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ _TABLES = (
     "callbacks", "calls", "wakeups", "turns", "executions", "map_runs", "schedules", "aliases", "versions",
     "definitions", "flows",
 )  # fmt: skip
-"""Tables of what tenants have, each before those that it names."""
+"""The tables with data of tenants, each before the tables that it refers to."""
 
 
 class Tenants:
@@ -42,7 +42,7 @@ class Tenants:
         return self._ids[tenant]
 
     def by_id(self, tenant_id: int) -> Tenant:
-        """Return the tenant of a number that a table has."""
+        """Return the tenant of a number in a table."""
         known = self._tenants.get(tenant_id)
         if known is None:
             row = self._database.read(
@@ -52,7 +52,7 @@ class Tenants:
         return known
 
     def clear(self) -> None:
-        """Forget all that tenants have."""
+        """Delete the data of all tenants."""
         for table in _TABLES:
             self._database.write(f"DELETE FROM workflow_{table}")  # noqa: S608 - names from the tuple above
 

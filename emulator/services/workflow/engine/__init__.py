@@ -1,1 +1,1 @@
-"""Running executions: history is the truth, state is its fold, decisions are pure, the driver alone has effects."""
+"""Runs executions, event-sourced: state is the fold of the history, decisions are pure, only the driver has effects."""

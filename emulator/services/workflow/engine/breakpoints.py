@@ -2,11 +2,10 @@
 
 An execution stops *before* an event of its history is recorded: before StepEntered, before the StepExited of a step
 that has ended well, or before a failure becomes final. Nothing of a stop is part of the history, so an execution that
-was stopped looks like any other. What is watched, and the stops that are waited at, are kept in a `Watch` beside the
-execution and stored with it.
+was stopped looks like any other. Its breakpoints and present stops are kept in a `Watch`, stored with the execution.
 
-What is recorded after a change of the data is the event that was about to be, with the new data in it: the history
-stays the whole truth.
+When a person changes the data at a stop, the held-back event is recorded with the new data, so that the history still
+determines the state.
 """
 
 import json
@@ -43,8 +42,8 @@ class Breakpoint(NamedTuple):
 class Stop(NamedTuple):
     """A strand that waits. ``at`` is the id of its latest event.
 
-    ``data`` is the input of the step before it, what the step hands on after it; ``error`` and ``cause`` are those of
-    a failure.
+    ``data`` is the step's input at a stop before it, its output at a stop after it; ``error`` and ``cause`` are those
+    of a failure.
     """
 
     strand: int
@@ -57,11 +56,11 @@ class Stop(NamedTuple):
 
 
 class Watch:
-    """What is watched of one execution.
+    """The breakpoints and stops of one execution.
 
-    With ``stepping`` it stops before every step and at every failure. ``stops`` are where it waits, by strand;
-    ``passed`` the stops that strands have been let go from, by the id of their latest event; ``changes`` the data that
-    their next event is to have. ``is_changed`` is set when there is something to store.
+    With ``stepping`` it stops before every step and at every failure. ``stops`` are the present stops by strand;
+    ``passed`` has, by strand, the id of the latest event at the stop that was left; ``changes`` has, by strand, the new
+    data for the next event. ``is_changed`` is set when the watch has to be stored again.
     """
 
     __slots__ = ("breakpoints", "changes", "is_changed", "passed", "stepping", "stops")
@@ -75,9 +74,9 @@ class Watch:
         self.is_changed = True
 
     def admitted(self, state: ExecutionState, decided: Events) -> Events:
-        """Return how many of the *decided* events of one strand may be recorded now; none when the strand stops.
+        """Return those of the *decided* events of one strand that may be recorded now: up to its next stop.
 
-        All of them have to be applied before the next are decided.
+        They have to be applied before the next events are decided.
         """
         for index, event in enumerate(decided):
             strand = state.strands.get(event.strand)
@@ -103,7 +102,7 @@ class Watch:
         self.is_changed = True
 
     def change(self, stop: Stop, data: Any) -> None:
-        """Give the event that *stop* is before other data."""
+        """Replace the data of the event that *stop* holds back."""
         self.changes[stop.strand] = data
         self.stops[stop.strand] = stop._replace(data=data)
         self.is_changed = True
@@ -132,7 +131,7 @@ class Watch:
         return any(each.when == when and each.step in {"", step} for each in self.breakpoints)
 
     def dump(self) -> str:
-        """Return what `load` reads."""
+        """Return the watch as text, for `load`."""
         return canonical(
             [
                 _FORMAT,
@@ -146,7 +145,7 @@ class Watch:
 
     @classmethod
     def load(cls, text: str) -> "Watch | None":
-        """Return what `dump` wrote; None when it is of another format."""
+        """Return the watch that `dump` wrote as *text*; None when it is of another format."""
         version, *rest = json.loads(text)
         if version != _FORMAT:
             return None
@@ -160,7 +159,7 @@ class Watch:
 
 
 def _moment(strand: Strand, event: Event) -> Moment | None:
-    """Return what kind of place the history is at when *event* comes next."""
+    """Return the kind of stop that is possible before *event*, None when there is none."""
     entry = strand.scopes[-1].entry
     match event:
         case StepEntered():
@@ -177,7 +176,7 @@ def _moment(strand: Strand, event: Event) -> Moment | None:
 
 
 def with_data(event: Event, data: Any) -> Event:
-    """Give *event* other data: the input of a step or an attempt, or what a step hands on."""
+    """Return *event* with *data* as the input of its step or attempt, or as the output of its step."""
     match event:
         case StepEntered() | TaskScheduled():
             event.input = with_text(data)

@@ -1,4 +1,4 @@
-"""Calls of tasks that are being made, each once."""
+"""The calls of tasks in flight; each attempt of a task is called once at a time."""
 
 import asyncio
 import logging
@@ -17,9 +17,9 @@ _log = logging.getLogger(__name__)
 
 
 class Calls:
-    """Makes calls and posts what they bring.
+    """Makes calls and posts their results.
 
-    *perform* makes one call; *post* is given the `Replied` of each that was not called off.
+    *perform* makes one call; *post* is given the `Replied` of each that was not cancelled.
     """
 
     def __init__(
@@ -35,35 +35,35 @@ class Calls:
         self._making: dict[ExecutionId, dict[int, tuple[int, asyncio.Task[None]]]] = {}
 
     def make(self, run: Run, call: CallService) -> None:
-        """Start a call, unless that very attempt is being made."""
+        """Start the call of an attempt, unless it is in flight."""
         if not self.is_making(run.id, call):
             task = self.tasks.spawn(self._make(run, call), f"call {run.key(call.entry, call.attempt)}")
             self._making.setdefault(run.id, {})[call.entry] = (call.attempt, task)
 
     def is_making(self, execution: ExecutionId, call: CallService) -> bool:
-        """Whether that attempt is being made."""
+        """Whether the call of an attempt is in flight."""
         making = self._making.get(execution, {}).get(call.entry)
         return making is not None and making[0] == call.attempt
 
     def cancel(self, execution: ExecutionId, entry: int) -> None:
-        """Call off the call of an entry, if there is one."""
+        """Cancel the call of an entry, if one is in flight."""
         making = self._making.get(execution, {}).get(entry)
         if making is not None:
             making[1].cancel()
 
     def cancel_execution(self, execution: ExecutionId) -> None:
-        """Call off every call of an execution."""
+        """Cancel every call of an execution."""
         for _, task in self._making.get(execution, {}).values():
             task.cancel()
 
     def cancel_all(self) -> None:
-        """Call off and forget every call: the state that is next may ask for the same attempts before these end."""
+        """Cancel and forget every call: the state restored next may ask for the same attempts before these end."""
         for execution in self._making:
             self.cancel_execution(execution)
         self._making.clear()
 
     async def close(self) -> None:
-        """Call off every call and wait until all have ended."""
+        """Cancel every call and wait until all have ended."""
         await self.tasks.close()
 
     async def _make(self, run: Run, call: CallService) -> None:
@@ -82,7 +82,7 @@ class Calls:
         self._post(run.id, Replied(call.entry, call.attempt, result))
 
     async def _in_turn(self, run: Run, call: CallService) -> Result:
-        """Make a call in its turn, and take its reply in another one."""
+        """Make a call in its turn of a schedule of effects, and take its reply in another turn."""
         turns = self._turns
         name = f"{run.facts.flow_name}/{run.facts.execution_name}/{call.step.name}#{call.attempt + 1}"
         try:
@@ -94,7 +94,7 @@ class Calls:
         return result
 
     def _done(self, execution: ExecutionId, call: CallService) -> None:
-        """Forget the call that this task has made, unless another is made in its place."""
+        """Forget the call made by the current asyncio task, unless another one has replaced it."""
         making = self._making.get(execution, {})
         if call.entry in making and making[call.entry][1] is asyncio.current_task():
             del making[call.entry]

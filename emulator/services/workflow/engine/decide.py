@@ -1,10 +1,10 @@
-"""What happens next, as far as all languages agree: pure, total, without clock, randomness or store.
+"""Decides the next events of an execution, as far as all languages agree: pure, total, without clock or store.
 
-`decide` looks at the state and answers with the next events, or with `Park`: the strand has nothing to do until
-something arrives, and these commands see to it that it does. What a strand does is decided by the program's language.
-`react` answers with the events that follow from an arrival: a timer, a reply, a report, a stop; one that is late (the
-attempt is over, the step exited, the execution ended) yields nothing. Neither changes the state: the driver applies
-each event and asks again.
+`decide` maps the state to the next events, or to `Park`: the strand waits until something arrives, and the commands of
+the `Park` are what it waits for. What a strand does is decided by the program's language.
+`react` returns the events that follow from an arrival: a timer, a reply, a report, a stop; a late arrival (the attempt
+is over, the step exited, the execution ended) yields none. Neither changes the state: the driver applies each event and
+asks again.
 
 Failures of the flow are events too. Data over the limit and too many events end the execution, whatever the flow says
 about errors.
@@ -53,11 +53,11 @@ ANY_ERROR: Final = "FnF.ALL"
 """In a list of errors: matches every error."""
 
 SURELY_FITS: Final = STEP_DATA_BYTES // 4
-"""So many characters are within the limit whatever they are; most steps need no closer look."""
+"""This many characters are within the limit in any encoding, so that most texts need not be encoded to be measured."""
 
 
 FAULTS: Final = (EvaluationError, ValueError, RecursionError)
-"""What evaluating an expression may raise."""
+"""The exceptions that the evaluation of an expression may raise."""
 
 
 class TooMuchData(Exception):
@@ -65,10 +65,10 @@ class TooMuchData(Exception):
 
 
 def decide(facts: Facts, state: ExecutionState) -> Events | Park | None:
-    """Return the next events (apply them all), or what a strand parks with, or None when every strand is parked.
+    """Return the next events (apply them all), or the `Park` of a strand, or None when every strand is parked.
 
-    An execution whose flow has been deleted ends when the calls that are being made have returned; what waits for a
-    time or a report can be given up at once, since nobody sees it end.
+    An execution whose flow has been deleted ends when the calls in flight have returned; strands that wait for a time
+    or a report are given up at once, since nobody sees them end.
 
     Never raises for anything a flow or its data can hold.
 
@@ -197,7 +197,7 @@ def _reported(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry,
 
 
 def _submitted(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, result: Result) -> Event:
-    """Record the reply of the submission: shown, but no part of the data, so any JSON will do."""
+    """Return the event for the reply to a submission, which is shown and not part of the data: any JSON will do."""
     try:
         text = canonical(parse_object(result.output or "{}"))
     except NotAnObject:
@@ -216,7 +216,7 @@ def _submission(state: ExecutionState, strand: Strand, step: Task, text: str | N
 def _result(
     facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, result: Result, submitted: Event | None = None
 ) -> Event:
-    """Record how an attempt ended; *submitted* is the event before, when that is recorded with it."""
+    """Return the event for the end of an attempt; *submitted* is the event before, when both are recorded together."""
     name = entry.step.name
     last, trigger = (state.last, strand.last) if submitted is None else (submitted.id, submitted.id)
     error, cause = result.error, result.cause
@@ -243,7 +243,7 @@ def bounded(facts: Facts, state: ExecutionState, decided: Events) -> Events:
 
 
 def final_event(state: ExecutionState, kind: type[UnhappyEnd], error: str, cause: str) -> UnhappyEnd:
-    """Make the event that ends an execution other than well; its cause is the flow's own latest event."""
+    """Return the event that ends an execution without success; its trigger is the latest event of the flow's strand."""
     root = state.strands.get(ROOT)
     last = root.last if root is not None else state.last
     return kind(state.last + 1, last, error, cause)
@@ -256,7 +256,7 @@ def data_limit_exceeded(facts: Facts, state: ExecutionState, excess: TooMuchData
 
 
 def check_size(facts: Facts, *texts: str) -> None:
-    """Refuse *texts* that are together longer than a step's data may be.
+    """Check that *texts* together are within the limit of a step's data.
 
     Raises: TooMuchData.
     """
@@ -264,7 +264,7 @@ def check_size(facts: Facts, *texts: str) -> None:
 
 
 def check_bytes(facts: Facts, count: int) -> None:
-    """Refuse *count* bytes of data when a step may not have that many.
+    """Check that *count* bytes are within the limit of a step's data.
 
     Raises: TooMuchData.
     """
@@ -275,7 +275,7 @@ def check_bytes(facts: Facts, count: int) -> None:
 def attempt(
     state: ExecutionState, strand: Strand, task: Task, sent: Json, *, target: str, timeout_s: int | None, retries: int
 ) -> Events:
-    """Return the two events that open an attempt of a task, which sends *sent*; *target* is shown."""
+    """Return the two events that open an attempt of a task, which sends *sent*; *target* is shown in the history."""
     first = state.last + 1
     return (
         events.TaskScheduled(first, strand.id, strand.last, task.name, sent, target, task.pattern, timeout_s, retries),
@@ -289,7 +289,7 @@ def after_scheduled(facts: Facts, state: ExecutionState, strand: Strand, entry: 
 
 
 def while_called(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Park:
-    """Park with the call of the attempt that *entry* is in, and its time-out."""
+    """Return the `Park` with the call of the present attempt of *entry*, and its time-out."""
     task = entry.step
     assert isinstance(task, Task)
     if entry.phase is Phase.SUBMITTED and not task.reply_is_result:
@@ -306,7 +306,7 @@ def failed(
 
 
 def time_out_at(timeout_s: int, entry: Entry) -> Millis:
-    """Return when the attempt that *entry* is in has run for its *timeout_s* seconds."""
+    """Return the time at which the present attempt of *entry* has run for *timeout_s* seconds."""
     return Millis(entry.scheduled_at + timeout_s * SECOND)
 
 
@@ -315,7 +315,7 @@ def open_strands(
 ) -> Events | Park:
     """Return the events that open the next branches or iterations of *entry*, so that at most *at_once* run.
 
-    *opened* makes the event: of a number, triggered by which event, for the strand of which index.
+    *opened* makes the event that opens a strand, from the event's number, the id of its trigger, the strand's index.
     """
     fork = entry.fork
     assert fork is not None
@@ -327,7 +327,7 @@ def open_strands(
 
 
 def strand_exited(state: ExecutionState, strand: Strand, left: Json, name: str | None = None) -> Event:
-    """Return the event that ends a branch or iteration with *left*; *name* is its own, when it has one.
+    """Return the event that ends a branch or iteration with the output *left*; *name* is its own, if it has one.
 
     Raises: LookupError when no step waits for it.
     """
@@ -339,7 +339,7 @@ def strand_exited(state: ExecutionState, strand: Strand, left: Json, name: str |
 
 
 def call_of(entry: Entry, task: Task) -> CallService:
-    """Return the call of the attempt that *entry* is in."""
+    """Return the call of the present attempt of *entry*."""
     sent = entry.request or entry.given
     return CallService(entry.id, entry.retries, task, sent.value, sent.text)
 
@@ -352,7 +352,7 @@ def _time_out(task: Task, entry: Entry) -> tuple[Command, ...]:
 
 
 def matches(errors: Sequence[str], error: str) -> bool:
-    """Whether a policy that lists *errors* is for *error*.
+    """Whether a policy that lists *errors* applies to *error*.
 
     Names are compared exactly, but for the prefix of child flows' errors, which the vendor writes as ``FnF.`` and
     ``fnf.``.
@@ -387,7 +387,8 @@ def catch_for(policies: Sequence[CatchPolicy], error: str) -> CatchPolicy | None
 
 
 Caught = Callable[[Facts, ExecutionState, Strand, Entry, str, str], Event | None]
-"""Makes the event by which an error with its cause is caught, None when it is not; may raise `FAULTS`, TooMuchData."""
+"""Returns the event that catches an error with its cause, None when nothing catches it; may raise `FAULTS`,
+TooMuchData."""
 
 
 def after_trouble(
@@ -399,7 +400,7 @@ def after_trouble(
     again: Callable[[Facts, ExecutionState, Strand, Entry], Events],
     caught: Caught,
 ) -> Events | Park:
-    """Try a step again by *policies*, at once or after a pause, or catch its error, or let it fail.
+    """Return what follows a failed attempt: a retry by *policies*, at once or after a pause, the catch, or the failure.
 
     Raises: what *again* and *caught* raise.
     """
@@ -415,7 +416,7 @@ def after_trouble(
 def after_fault(
     facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, cause: str, caught: Caught
 ) -> Events:
-    """Answer something of a step that cannot be evaluated: it is caught, else the step fails."""
+    """Return the events for an expression of a step that cannot be evaluated: the catch, else the step's failure."""
     try:
         handled = caught(facts, state, strand, entry, RUNTIME_ERROR, cause)
     except (*FAULTS, TooMuchData):

@@ -1,9 +1,9 @@
-"""Makes executions go: asks for decisions, appends the events, commits, then acts. The only place with effects.
+"""Drives executions: asks for decisions, appends the events, commits, then acts. The only place with effects.
 
-Executions that have something to do wait in a queue. The loop gives the driver a slice of a few milliseconds at a
-time; what all executions of a slice have changed is written in one transaction, and calls are made, and waiters woken,
-only after its commit. A parked execution is rows in the store: no task, no timer of its own. One kernel timer stands
-at the earliest wake-up.
+Executions that can go on wait in a queue. The loop gives the driver a slice of a few milliseconds at a time; the
+changes of all executions of a slice are written in one transaction, and calls are made, and waiters woken, only after
+its commit. A parked execution is rows in the store: no asyncio task, no timer of its own. One kernel timer is set for
+the earliest wake-up.
 """
 
 import asyncio
@@ -40,10 +40,10 @@ SLICE_S = 0.0025
 """How long a slice decides before it writes; with the writing it holds the loop for about five milliseconds."""
 
 SLICE_EXECUTIONS = 16
-"""How many executions a slice takes a turn with while their order is chosen: no two machines are equally quick."""
+"""How many executions have a turn in a slice while a schedule fixes the order, which must not depend on speed."""
 
 HOT = 256
-"""States kept in memory after their turn, for executions that come back soon."""
+"""How many states stay in memory after their turn, for executions that go on soon."""
 
 DUE_AT_ONCE = 64
 RECOVER_AFTER_MS = 1 * SECOND
@@ -127,9 +127,9 @@ class Driver:
         self._kick()
 
     def start(self, execution: ExecutionId, live: LiveExecution | None = None) -> None:
-        """Queue an execution that has been accepted; its first step runs in a later tick.
+        """Queue an execution that has been accepted; its first step runs in a later turn of the loop.
 
-        *live* is what the store has of it, which is read when it is None.
+        *live* is its record in the store, read later when it is None.
         """
         if live is not None and len(self._queue) < HOT:  # else it would be dropped before its turn
             program = self._programs.known(live.definition_id)
@@ -139,15 +139,15 @@ class Driver:
         self._kick()
 
     def post(self, execution: ExecutionId, arrival: Arrival) -> None:
-        """Queue something that has arrived for an execution."""
+        """Queue an arrival for an execution."""
         self._queue.setdefault(execution, []).append(arrival)
         self._kick()
 
     def deliver(self, execution: ExecutionId, arrival: Arrival, reported: ExecutionId | None = None) -> Events:
-        """Record at once, in this tick's transaction, what *arrival* causes, and return the events.
+        """Record at once, in the current transaction, the events that *arrival* causes, and return them.
 
-        What was posted before is recorded before: the reply to a submission ahead of the report of its end. The
-        execution goes on from there in a later tick. *reported* is an ended execution whose callback this is.
+        Arrivals posted before are recorded first: the reply to a submission before the report of its end. The execution
+        goes on in a later turn of the loop. *reported* is an ended execution whose callback *arrival* is.
         """
         part = Slice()
         recorded: Events = ()
@@ -171,9 +171,9 @@ class Driver:
         return recorded
 
     def intervene(self, execution: ExecutionId, act: Callable[[Execution], Events]) -> bool:
-        """Call *act* with what is watched of an execution, which it may change; record the events that it returns.
+        """Call *act* with an open execution, whose watch it may change, and record the events that it returns.
 
-        The execution goes on from there in a later tick. Returns False when it has ended.
+        The execution goes on in a later turn of the loop. Returns False when it has ended.
 
         Raises: whatever *act* raises, with nothing changed.
         """
@@ -200,7 +200,7 @@ class Driver:
         return None if run is None else run.state
 
     def watched(self, execution: ExecutionId) -> "Watch | None":
-        """Return what is watched of an open execution, not to be changed; None when nothing is, or it has ended."""
+        """Return the watch of an open execution, not to be changed; None when it is not debugged, or has ended."""
         run = self._run_now(execution)
         return None if run is None else run.watch
 
@@ -233,12 +233,12 @@ class Driver:
         self.forget()
 
     def resume(self) -> None:
-        """Let `recover` go on with what the tables hold now, and with nothing that has come before."""
+        """Drop everything in memory again, and take steps from now on; `recover` queues what the tables hold."""
         self.forget()
         self._suspended = False
 
     def forget(self) -> None:
-        """Drop everything in memory, effects of what is not committed yet included; the store has been emptied."""
+        """Drop everything in memory, including effects of uncommitted changes, because the store was emptied."""
         self._forgotten += 1
         self._hot.clear()
         self._queue.clear()
@@ -250,7 +250,7 @@ class Driver:
         self._armed_for = None
 
     async def close(self) -> None:
-        """Stop; what is under way goes on at the next start."""
+        """Stop driving; open executions go on at the next start of the emulator."""
         self._closed = True
         self._effects.close()
         self._timers.cancel(_WAKE)
@@ -312,7 +312,7 @@ class Driver:
             self._database.after_commit(partial(self._follow, part, self._forgotten))
 
     def _follow(self, part: Slice, forgotten: int, failure: CommitFailed | None) -> None:
-        """Do what follows from a slice that is committed, unless its executions have been forgotten meanwhile."""
+        """Carry out the effects of a committed slice, unless `forget` was called meanwhile."""
         if failure is None and forgotten == self._forgotten:
             self._effects.follow(part)
 
@@ -343,7 +343,7 @@ class Driver:
         self._kick()
 
     def _fire(self, wakeup: Wakeup, now: Millis, part: Slice) -> bool:
-        """Bring a due wake-up to its execution; False when that has to wait for its definition."""
+        """Deliver a due wake-up to its execution; return False when its definition has to be parsed first."""
         if wakeup.execution in self._loading:
             return False
         arrivals = self._queue.pop(wakeup.execution, [])

@@ -1,4 +1,4 @@
-"""What follows from committed slices: calls made and called off, ends, tasks given up; once the store has them."""
+"""Carries out the effects of committed slices: calls made and cancelled, ends reported, abandoned tasks stopped."""
 
 import asyncio
 import logging
@@ -22,13 +22,13 @@ _log = logging.getLogger(__name__)
 
 EFFECTS_AT_ONCE = 16
 EFFECTS_S = 0.008
-"""What follows from committed slices is done so much at a time, with other work of the loop in between: a child that is
-started or stopped takes a third of a millisecond, and a family can have ten thousand; one that has a hundred children
-itself takes several. While order is fixed it does not depend on the time."""
+"""How long effects are carried out at a time, with other work of the loop in between: a child execution that is started
+or stopped takes a third of a millisecond, and an execution can have ten thousand; one child with a hundred children
+of its own takes several. While a schedule fixes the order, the time does not count."""
 
 
 class Outside(Protocol):
-    """What the driver reaches beyond its store; all of it after the commit."""
+    """The effects of the driver outside its store; all of them follow the commit."""
 
     async def perform(self, run: Run, call: CallService) -> Result:
         """Make the call of an attempt."""
@@ -39,11 +39,11 @@ class Outside(Protocol):
         ...
 
     def task_abandoned(self, run: Run, call: CallService) -> None:
-        """Stop what a task has started that goes on by itself, and has given up."""
+        """Stop what an abandoned task has started and what would go on by itself, such as a child execution."""
         ...
 
     def orphan_left(self, orphan: Orphan, key: str, child: tuple[str, str] | None) -> None:
-        """Stop what an earlier run of the emulator has not: the call of that *key*, the *child* (flow, execution)."""
+        """Stop what an earlier run of the emulator has left: the call of *key*, and the *child* (flow, execution)."""
         ...
 
     def left(self) -> Iterable[Callable[[], None]]:
@@ -52,7 +52,7 @@ class Outside(Protocol):
 
 
 class Effects:
-    """Does what follows, in the order of the slices; ``ended`` counts the executions that have ended, by status."""
+    """Carries out effects in the order of their slices; ``ended`` counts the executions that have ended, by status."""
 
     def __init__(
         self, database: Database, store: EngineStore, calls: Calls, outside: Outside, clock: Clock, order: Turnstile
@@ -72,11 +72,11 @@ class Effects:
 
     @property
     def is_idle(self) -> bool:
-        """Whether all of it has been done."""
+        """Whether all effects have been carried out."""
         return not self._waiting
 
     def follow(self, part: Slice) -> None:
-        """Do what follows from a slice that is on disk, once what follows from earlier ones has been done."""
+        """Carry out the effects of a committed slice, after those of earlier ones."""
         if self._closed:
             return
         add = self._waiting.append
@@ -91,7 +91,7 @@ class Effects:
         self._act_soon()  # in a turn of its own: a commit can be that of many slices
 
     def recover(self, mint: Mint) -> None:
-        """Do what was left undone by an earlier run of the emulator, or with a lost transaction."""
+        """Carry out the effects that an earlier run of the emulator, or a lost transaction, has left undone."""
         self._waiting.extend((True, each) for each in self._outside.left())
         orphans = self._store.orphans()
         children = self._store.children() if orphans else {}
@@ -101,7 +101,7 @@ class Effects:
         self._act_soon()
 
     def forget(self) -> None:
-        """Cancel all effects that are pending; the store has been emptied."""
+        """Drop all pending effects, because the store was emptied."""
         self._waiting.clear()
 
     def close(self) -> None:

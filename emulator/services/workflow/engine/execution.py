@@ -1,8 +1,7 @@
-"""An execution as it is driven: what is decided is recorded, what arrives is taken, stops are kept.
+"""The loop of one execution: decide events, record them, take arrivals, stop at breakpoints.
 
-Everything that lets a flow go on is an `Execution`. `run.Run` is one that the store has, in real time; a
-`rehearsal.drive.Drive` is one with a time of its own and no store: cases, replays, single steps. Where events are
-recorded, and who does what the execution asks for, is the `Recorder`'s.
+`run.Run` is an execution in the store, in real time; `rehearsal.drive.Drive` is one with a time of its own and without
+a store, for cases, replays and single steps. A `Recorder` says where events are recorded and who carries out commands.
 """
 
 import sys
@@ -19,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class Recorder(Protocol):
-    """Takes what an execution decides."""
+    """Receives the events and commands of an execution."""
 
     def record(self, recorded: Events) -> None:
-        """Record events, and move the state on by each."""
+        """Record events, and apply each to the state."""
         ...
 
     def ask(self, command: Command) -> None:
-        """Arm the timers and make the calls that a parked strand waits for."""
+        """Arm the timer, or make the call, that a parked strand waits for."""
         ...
 
 
@@ -42,7 +41,7 @@ class Execution:
         self.watch = watch
 
     def go_on(self, recorder: Recorder, at_most: int = sys.maxsize) -> bool:
-        """Go on until every strand waits or has stopped; False when *at_most* events or more were recorded first."""
+        """Record decisions until every strand waits or has stopped; return False when *at_most* events came first."""
         while at_most > 0:
             decided = decide(self.facts, self.state)
             if decided is None:
@@ -61,7 +60,7 @@ class Execution:
         return False
 
     def take(self, recorder: Recorder, arrival: Arrival) -> Events:
-        """Record what *arrival* causes by itself, and return it."""
+        """Record the events that *arrival* causes directly, and return them."""
         decided = react(self.facts, self.state, arrival)
         if not decided:
             return ()
@@ -81,7 +80,7 @@ class Execution:
         events.read(recorded, program.notation).apply(program, self.state, recorded.at)
 
     def admitted(self, decided: Events) -> Events:
-        """Return how many of the *decided* events may be recorded now; none when their strand stops."""
+        """Return those of the *decided* events that may be recorded now; none when their strand stops."""
         return decided if self.watch is None else self.watch.admitted(self.state, decided)
 
     def _stop(self, decided: Events) -> bool:

@@ -1,4 +1,4 @@
-"""A history as it is kept: one text for the events of a turn, a line each."""
+"""The stored form of a history: one text for the events of a turn, with a line for each event."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,7 @@ from emulator.services.workflow.engine.json_text import joined, member_texts, qu
 
 
 class Recorded(NamedTuple):
-    """One entry of a history as it is kept; what it means is read by `events.read`.
+    """One event of a history in stored form; `events.read` turns it into an `Event`.
 
     ``detail`` is the JSON text of the API, ``mark`` one number that the API does not show: the option that a choice
     took; of an iteration the id of the foreach's StepEntered, because its detail leaves out the input that iterations
@@ -33,7 +33,7 @@ class Recorded(NamedTuple):
 
 
 class Line(Protocol):
-    """What the line of an event is made of."""
+    """The members of an event that `line_of` writes."""
 
     @property
     def type(self) -> str: ...  # noqa: D102 - as in `Recorded`
@@ -48,14 +48,14 @@ class Line(Protocol):
 
 
 _name = lru_cache(1024)(quote)
-"""Names of steps come again and again; a line is written for every event."""
+"""Cached, because a line is written for every event and names of steps recur."""
 
 
 def line_of(event: Line, detail: str) -> str:
-    """Return the line in which *event* is kept with its *detail*: fields between tabs.
+    """Return the line that stores *event* with its *detail*: fields separated by tabs.
 
-    Neither tabs nor line ends stand in JSON text, which escapes them; hence the name of the step is written as JSON,
-    too. The id is left out: those of a turn are consecutive.
+    JSON text has neither tabs nor line ends, as it escapes them; hence the name of the step is written as JSON, too.
+    The id is left out, because those of a turn are consecutive.
     """
     mark = event.mark
     shown = "" if mark is None else mark
@@ -63,12 +63,12 @@ def line_of(event: Line, detail: str) -> str:
 
 
 def packed(lines: Iterable[str]) -> str:
-    """Return the text in which the events of one turn are kept, of their *lines*."""
+    """Join the *lines* of a turn's events to the text that is stored."""
     return "\n".join(lines)
 
 
 def unpacked(first: int, at: int, text: str, start: int) -> Iterator[Recorded]:
-    """Return events from the text that `packed` has made, from id *start* on; *first* is the id of the first one."""
+    """Yield the events in a text of `packed` from id *start* on; *first* is the id of its first one, *at* its time."""
     skipped = max(0, start - first)
     for number, line in enumerate(text.split("\n")[skipped:], first + skipped):
         kind, strand, scheduled, step, mark, detail = line.split("\t")
@@ -79,8 +79,8 @@ def unpacked(first: int, at: int, text: str, start: int) -> Iterator[Recorded]:
 def whole_iteration(detail: str, shared: dict[str, str]) -> str:
     """Return the detail of IterationEntered as the API shows it.
 
-    *detail* is what is kept: ``index``, and of ``input`` what the iteration has of its own. *shared* are the members of
-    the foreach's own input, as `json_text.member_texts` writes them.
+    *detail* is the stored one: ``index``, and the members of ``input`` that the iteration does not share. *shared* are
+    the members of the foreach's own input, as `json_text.member_texts` writes them.
     """
     members = json.loads(detail)
     whole = joined({**shared, **member_texts(members["input"])})

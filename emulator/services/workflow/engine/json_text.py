@@ -1,6 +1,6 @@
 """JSON as the engine writes and reads it: compact, keys sorted, text not escaped beyond what JSON demands.
 
-A value is kept with its text (`Json`), because the text is what is measured against limits, shown and stored.
+A value is kept together with its text (`Json`), because the text is measured against limits, shown and stored.
 """
 
 import json
@@ -14,7 +14,7 @@ quote = encoder.encode_basestring
 
 
 class Json:
-    """A JSON value and its canonical text; neither is changed. No tuple, because it is made for every step."""
+    """A JSON value and its canonical text, both immutable. Not a tuple, as one is made for every step."""
 
     __slots__ = ("text", "value")
 
@@ -159,7 +159,7 @@ NOTHING = Json({}, "{}")
 
 
 def written(**members: str | None) -> str:
-    """Return the object that has *members*, JSON texts in the order they are given; None leaves one out."""
+    """Return the text of an object with *members*, JSON texts in the given order; None leaves a member out."""
     return "{" + ",".join([f'"{name}":{text}' for name, text in members.items() if text is not None]) + "}"
 
 

@@ -1,9 +1,9 @@
-"""The engine and a language of flows: what a language provides, and what goes between it, the engine and the driver.
+"""The interface between the engine and a language of flows, and the commands and arrivals of the driver.
 
 A language is a package of `languages` that offers ``read(text) -> Program``. It provides:
 
-- *Reading.* The text is parsed and checked as a whole; the first thing that would keep the flow from running as written
-  is refused with a `DefinitionError` that has line, column, the path of the field and a sentence. `wire.yaml`,
+- *Reading.* The text is parsed and checked as a whole; the first mistake that would keep the flow from running as
+  written raises a `DefinitionError` with line, column, the path of the field and a sentence. `wire.yaml`,
   `languages.document` (YAML and JSON with positions) and `languages.notation` (rows of fields) are shared by all.
 - *Steps.* Classes derived from `model.Step`, with `model.Task` for those that call services, in `model.StepList`s. They
   answer what the fold and the snapshot ask: where a list goes on, which strands a step opens with which input. Folding
@@ -18,8 +18,8 @@ A language is a package of `languages` that offers ``read(text) -> Program``. It
 History, fold, snapshots, timers, calls and their keys, tokens, reports, retries, storage, recovery and the API are the
 engine's and the service's, and know nothing of languages.
 
-Commands are wishes that may be made again: setting a timer that is set, or calling a service for an attempt that is
-being called, changes nothing.
+Commands are idempotent: setting a timer that is set, or calling a service for an attempt whose call is in flight,
+changes nothing.
 """
 
 from abc import abstractmethod
@@ -43,7 +43,7 @@ StepTimer = Literal["wait", "retry", "timeout"]
 STEP_TIMERS: Final[tuple[StepTimer, ...]] = get_args(StepTimer)
 
 TimerKind = StepTimer | Literal["deadline"]
-"""A timer of an execution: one of a step, or that of its longest duration."""
+"""A timer of an execution: one of a step, or the time-out of the execution."""
 
 TIMER_NAMES: Final[Mapping[TimerKind, str]] = {
     "wait": "end of a wait",
@@ -51,13 +51,13 @@ TIMER_NAMES: Final[Mapping[TimerKind, str]] = {
     "timeout": "timeout of a step",
     "deadline": "timeout of the flow",
 }
-"""Timers as people read them."""
+"""The names of timers for people."""
 
 TIMERS: Final[tuple[TimerKind, ...]] = (*STEP_TIMERS, "deadline")
 
 
 class WakeAt(NamedTuple):
-    """Bring `TimerFired` at a time; one timer per entry and kind, a later wish moves it."""
+    """Command: deliver `TimerFired` at a time. An entry has one timer of each kind; a later command moves it."""
 
     entry: int
     kind: StepTimer
@@ -65,7 +65,10 @@ class WakeAt(NamedTuple):
 
 
 class CallService(NamedTuple):
-    """Perform an attempt of a task and bring `Replied`. Execution, entry and attempt make the idempotency key."""
+    """Command: perform an attempt of a task and deliver `Replied`.
+
+    The idempotency key is made of execution, entry and attempt.
+    """
 
     entry: int
     attempt: int
@@ -78,7 +81,7 @@ Command = WakeAt | CallService
 
 
 class Park(NamedTuple):
-    """The strand of that id has nothing to do until something arrives; the commands see to it that it will."""
+    """The strand with that id waits until something arrives; the commands are what it waits for."""
 
     strand: int
     commands: tuple[Command, ...] = ()
@@ -93,9 +96,9 @@ class TimerFired(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a call or a report brought: the text of a JSON object, or an error with its cause.
+    """The result of a call or a report: the text of a JSON object, or an error with its cause.
 
-    ``refused``: the service did not even begin.
+    ``refused`` is whether the service did not even begin.
     """
 
     output: str = "{}"
@@ -113,7 +116,7 @@ class Replied(NamedTuple):
 
 
 class Submitted(NamedTuple):
-    """The called service has taken an attempt; `Replied` follows when what it began has ended."""
+    """The called service has accepted an attempt; `Replied` follows at the end of the work it began."""
 
     entry: int
     attempt: int
@@ -129,14 +132,14 @@ class Reported(NamedTuple):
 
 
 class StopAsked(NamedTuple):
-    """The execution is to stop."""
+    """A caller has asked for the execution to stop."""
 
     error: str
     cause: str
 
 
 class DeadlinePassed(NamedTuple):
-    """The execution has run for as long as it may."""
+    """The execution has timed out."""
 
     cause: str
 
@@ -154,7 +157,7 @@ class Resumed(NamedTuple):
 
 
 class DefinitionError(Exception):
-    """A definition that is not a flow: what is wrong and where.
+    """An invalid definition: what is wrong and where.
 
     ``line`` and ``column`` count from 1; ``field`` is the path of the field, such as ``steps[2].choices[0].condition``,
     or empty for the document as a whole. ``expression`` is the text of an expression that does not parse, and the
@@ -211,7 +214,7 @@ class Program(Definition):
         """
 
     def processor(self, step: int) -> "Program":
-        """Return the program of the elements of a distributed map, step number *step* of `model.all_steps`.
+        """Return the program that runs each element of a distributed map, step number *step* of `model.all_steps`.
 
         Raises: LookupError for a language that has no such maps.
         """
@@ -235,7 +238,7 @@ class Program(Definition):
 
 
 def no_chance(number: int) -> bytes:
-    """Return bytes that are not random at all."""
+    """Return bytes that are not random, for executions that are not real."""
     return number.to_bytes(32, "big")
 
 
@@ -243,9 +246,9 @@ def no_chance(number: int) -> bytes:
 class Facts:
     """The fixed facts of one execution, which decisions may know beside the state.
 
-    ``input`` is what the caller gave; ``token`` makes the task token of an entry and attempt; ``chance`` gives random
-    bytes for the number of an event, the same ones whenever it is asked; ``halted`` is set when the flow has been
-    deleted: no further step is entered.
+    ``input`` is that of the execution; ``token`` makes the task token of an entry and attempt; ``chance`` gives random
+    bytes for the number of an event, the same ones on every call; ``halted`` is set when the flow has been deleted: no
+    further step is entered.
     """
 
     program: Program
@@ -266,7 +269,7 @@ class Facts:
 
 
 class Programs(Protocol):
-    """The programs that the driver runs, by the ids of their definitions. What reads one raises `DefinitionError`."""
+    """The programs that the driver runs, by the ids of their definitions; reading one may raise `DefinitionError`."""
 
     def known(self, definition: DefinitionId) -> Program | None:
         """Return a program that has been read and is still in memory, or None."""
@@ -278,7 +281,7 @@ class Programs(Protocol):
         """Return a program, parsing even a long text at once: for callers that must answer in this tick."""
 
     async def load(self, definition: DefinitionId) -> None:
-        """Read a definition in a thread, and keep it unless its id stands for another one by then, or for none."""
+        """Read a definition in a thread, and cache its program unless the id was removed or reused meanwhile."""
 
     def clear(self) -> None:
         """Forget all programs."""

@@ -1,7 +1,7 @@
-"""What the engine knows of a definition's steps, and the pieces an execution's state is made of.
+"""The engine's interface of a definition's steps, and the data structures of an execution's state.
 
-A definition, in whatever language, is a tree of step lists. `Step` and `Task` are what the engine asks of a step; the
-languages derive theirs from them and add what only they know.
+A definition, in any language, is a tree of step lists. `Step` and `Task` are what the engine needs of a step; each
+language derives its own classes from them.
 
 An execution is a tree too. A *strand* runs its steps one after the other: the flow itself, each branch, each iteration.
 A strand has a stack of *scopes* (step lists with an input and a local): its own, and one more for each step whose
@@ -62,41 +62,41 @@ class CatchPolicy:
 
 @frozen
 class Step(ABC):
-    """A step of a definition: what folding a history needs to know of it, and what it tells of itself.
+    """A step of a definition: what folding a history needs of it, and its description for drawings and coverage.
 
-    A class of its own for each kind. What is abstract here every kind answers; a type checker names those that do not.
+    Each kind of step has its own class, which implements the abstract methods; a type checker finds missing ones.
     """
 
     can_be_skipped: ClassVar[bool] = True
-    """Whether it is clear where its list goes on when the step is not run."""
+    """Whether the next step is known without running this one."""
 
     ends_at_once: ClassVar[bool] = False
-    """Whether it does nothing but reshape its data, so that it has ended in the turn in which it is entered."""
+    """Whether the step only reshapes its data, so that it ends in the turn in which it is entered."""
 
     name: str
 
     @property
     @abstractmethod
     def kind(self) -> StepKind:
-        """What kind of step it is, in the words that all languages share."""
+        """The kind of the step, by the names that all languages share."""
 
     @abstractmethod
     def about(self) -> str:
-        """Return what it calls, waits for, iterates over or fails with; empty for nothing."""
+        """Return what the step calls, waits for, iterates over or fails with, for a person; may be empty."""
 
     @abstractmethod
     def ways(self, steps: StepList, position: int) -> list[Way]:
-        """Return the ways on, for the step at *position* of *steps*."""
+        """Return the ways from this step, which is at *position* of *steps*, to other steps of the list."""
 
     @abstractmethod
     def parts(self) -> list[tuple[str, StepList]]:
-        """Return the lists of steps that stand inside the step, with their labels.
+        """Return the lists of steps inside the step, with their labels.
 
-        Of a choice that has any: one for each outcome, also an empty one.
+        A choice with any inner steps has one list for each outcome, which may be empty.
         """
 
     def policies(self) -> tuple[tuple[RetryPolicy, ...], tuple[CatchPolicy, ...]]:
-        """Return by what rules its errors are retried and caught."""
+        """Return the rules by which errors of the step are retried and caught."""
         return (), ()
 
     def derived_input(self, scope: "Scope") -> Any:
@@ -107,15 +107,15 @@ class Step(ABC):
         return None
 
     def missing(self, scope: "Scope") -> list[str]:
-        """Return what the step asks for, as the definition words it, and the *scope* does not have."""
+        """Return the paths in the step's mappings, as written in the definition, that find nothing in *scope*."""
         return []
 
     def next_position(self, steps: StepList, position: int) -> int:
-        """Return where its list goes on after the step at *position* has ended well without a jump."""
+        """Return the position in *steps* that follows the step at *position* when it ends well without a jump."""
         return position + 1
 
     def nested(self, mark: int) -> StepList | None:
-        """Return the steps that the same strand runs inside this one: of a choice, those of the option *mark*."""
+        """Return the inner steps that the same strand runs: for a choice, those of the option *mark*; None for none."""
         return None
 
     def fork(self, value: Any, freed: int, items: list[Any] | None = None) -> "Fork | None":
@@ -143,14 +143,15 @@ class Task(ABC):
     ``resource_arn`` is the resource as written, ``timeout_s`` the seconds an attempt may take. A mixin for a class
     that is a `Step`, too.
 
-    ``sends_parameters``: what TaskScheduled has is sent and is not the step's input. ``answers_in_full``: the output of
-    a call is an object with the reply's code, header and body; else it is the body.
+    ``sends_parameters`` is whether the data of TaskScheduled are parameters rather than the step's input.
+    ``answers_in_full`` is whether the output of a call is an object with the reply's code, header and body, rather than
+    the body.
     """
 
     __slots__ = ()
 
     begins_map_run: ClassVar[bool] = False
-    """Whether what the service has taken, when the end of an attempt is waited for, is the run of a map."""
+    """Whether the task starts the run of a distributed map, so that its submission is recorded as MapRunStarted."""
 
     sends_parameters: ClassVar[bool] = False
     answers_in_full: ClassVar[bool] = False
@@ -165,31 +166,31 @@ class Task(ABC):
 
     @abstractmethod
     def parameters(self, value: Any) -> dict[str, Any]:
-        """Return the parameters of the call for the input *value*, by the names the engine knows.
+        """Return the parameters of the call for the input *value*, under the engine's names.
 
         Raises: ParameterError.
         """
 
     def target(self, value: Any) -> Resource:
-        """Return what is called for the input *value*.
+        """Return the resource that is called for the input *value*.
 
         Raises: ParameterError.
         """
         return self.resource
 
     def written_target(self) -> Resource:
-        """Return what is called, as far as the definition says it."""
+        """Return the resource that is called, as far as the definition determines it."""
         return self.resource
 
     def event(self, value: Any, text: str) -> bytes:
-        """Return what a called function gets; *text* is the text of the input *value*.
+        """Return the event for a called function; *text* is the JSON text of the input *value*.
 
         Raises: ParameterError.
         """
         return text.encode()
 
     def child_reply(self, members: dict[str, Any], request_id: str) -> dict[str, Any]:
-        """Return what the task gets for the execution it has started, of the *members* that describe it."""
+        """Return the reply to a task that has started an execution, made of the *members* that describe it."""
         return {**members, "RequestId": request_id}
 
     @property
@@ -198,21 +199,21 @@ class Task(ABC):
         return self.pattern == "sync" and isinstance(self.resource, FunctionResource)
 
     def timeout_of(self, entry: "Entry") -> int | None:
-        """Return the seconds that the present attempt of *entry* may take."""
+        """Return the time-out in seconds of the present attempt of *entry*, None for none."""
         return self.timeout_s
 
 
 class Plain:
-    """A step with no steps inside, of which its name says enough. A mixin, before a `Step`."""
+    """A step without inner steps and without a description. A mixin, before a `Step`."""
 
     __slots__ = ()
 
     def about(self) -> str:
-        """Return nothing."""
+        """Return an empty text."""
         return ""
 
     def parts(self) -> list[tuple[str, StepList]]:
-        """Return nothing."""
+        """Return an empty list."""
         return []
 
 
@@ -224,7 +225,7 @@ class Branching:
     branches: tuple[StepList, ...]
 
     def about(self) -> str:
-        """Return nothing: its branches are shown."""
+        """Return an empty text: the branches are shown."""
         return ""
 
     def fork(self, value: Any, freed: int, items: list[Any] | None = None) -> "Fork":
@@ -241,11 +242,11 @@ class Branching:
 
 
 class ParameterError(Exception):
-    """A parameter the task cannot do without is missing or of the wrong kind."""
+    """A required parameter of a task is missing or of the wrong kind."""
 
 
 def whole_number(value: Any, low: int, high: int) -> int:
-    """Return a parameter that must be a whole number; services get text in any case, so its digits will do.
+    """Return a parameter that must be a whole number, given as a number or as text.
 
     Raises: ValueError with a sentence.
     """
@@ -257,7 +258,7 @@ def whole_number(value: Any, low: int, high: int) -> int:
 
 
 class Beginning(NamedTuple):
-    """Which execution begins, and when."""
+    """The names of an execution and its flow, and the time of its start."""
 
     flow: str
     execution: str
@@ -268,9 +269,9 @@ class Definition(ABC):
     """A definition that has been read, as far as folding a history needs it.
 
     ``timeout_s`` are the seconds an execution may take, None for the service's limit; ``warnings`` are for the log.
-    ``notation`` is how its language writes events,
-    ``name`` that of the flow when the definition must have it, ``step_data_bytes`` how much the data of a step may
-    hold at least, ``needs_description`` whether flows of this language need a description.
+    ``notation`` names the members of its events, ``name`` is the flow's name where definitions have one,
+    ``step_data_bytes`` is the language's limit of a step's data, which the service's settings may raise, and
+    ``needs_description`` is whether flows of this language need a description.
     """
 
     __slots__ = ()
@@ -289,7 +290,7 @@ class Definition(ABC):
         """Return the input of the steps for the execution's input *value*."""
 
     def unfit_for_express(self) -> str | None:
-        """Return what keeps the flow from being express, such as a task that waits for a report; None for nothing.
+        """Return why the flow cannot be express, such as a task that waits for a report; None when it can.
 
         Source: express executions, Serverless Workflow guide; that such a definition is refused at once is assumed.
         """
@@ -326,7 +327,7 @@ class Phase(IntEnum):
     ENTERED = 0
     STARTED = 1
     JOINED = 2
-    """All that runs inside a choice, parallel or foreach has ended well; its local is known."""
+    """All steps inside a choice, parallel or foreach have ended well; its local is known."""
     SUCCEEDED = 3
     SCHEDULED = 4
     CALLING = 5
@@ -334,19 +335,19 @@ class Phase(IntEnum):
     DONE = 7
     """The task has its result."""
     TROUBLED = 8
-    """An attempt of the task has failed; retry and catch have not been asked yet, or the next attempt is waited for."""
+    """An attempt of the task has failed; a retry or catch is not decided yet, or the next attempt is waited for."""
     FAILING = 9
-    """Something inside has failed and takes this step along."""
+    """A step inside has failed, which fails this step in turn."""
     FAILED = 10
 
 
 class Fork:
-    """What a parallel or foreach knows of the strands it opened.
+    """The strands that a parallel or foreach has opened and will open.
 
     ``items`` are the elements of a foreach (None for a parallel), ``freed`` the id of the event that made room for the
     next strand: the StepStarted, later the end of an earlier strand. ``sizes`` are the members of a foreach's input in
-    bytes (`json_text.member_bytes`): every iteration's input has them all. ``own_items``: the elements do not follow
-    from the step's input.
+    bytes (`json_text.member_bytes`), which every iteration's input has. ``own_items`` is whether the elements do not
+    follow from the step's input, so that a snapshot has to hold them.
     """
 
     __slots__ = ("freed", "items", "opened", "own_items", "results", "running", "sizes", "total")
@@ -367,7 +368,7 @@ class Fork:
 class Entry:
     """A step that has been entered. ``id`` is the id of its StepEntered; ``at`` the time of its latest event.
 
-    ``given`` is its input, ``request`` what a task sends when that is not its input.
+    ``given`` is its input, ``request`` what a task sends if that differs from its input.
     """
 
     __slots__ = (
@@ -400,7 +401,7 @@ class Entry:
 class Scope:
     """A list of serial steps being run. ``position`` is the step to enter next; past the end, the scope is over.
 
-    ``left`` is its local: what it hands on as far as it has come.
+    ``left`` is its local, the output of the steps so far.
     """
 
     __slots__ = ("entry", "input", "left", "position", "steps")
@@ -423,7 +424,7 @@ class Scope:
 
 
 class Strand:
-    """Steps that run one after the other. ``last`` is the id of its latest event: the cause of its next one."""
+    """Steps that run one after the other. ``last`` is the id of its latest event, which triggers the next one."""
 
     __slots__ = ("id", "index", "last", "parent", "parked", "scopes")
 

@@ -1,4 +1,4 @@
-"""How languages name the members of events' details."""
+"""The names that each language gives to the members of an event's detail."""
 
 from collections.abc import Mapping
 from typing import Final, Literal
@@ -11,10 +11,10 @@ Pattern = Literal["requestResponse", "sync", "waitForCallback"]
 
 @frozen
 class Notation:
-    """How a language names the members of details that another one names otherwise.
+    """The names of members that differ between languages.
 
-    ``target`` has what a task calls, ``mode`` what it waits for, in the words of ``modes``; ``seconds`` how long a step
-    waits; ``left`` what a step, a branch or an iteration hands on.
+    ``target`` holds what a task calls, ``mode`` what it waits for, by the words of ``modes``; ``seconds`` how long a
+    step waits; ``left`` the output of a step, a branch or an iteration.
     """
 
     target: str
@@ -31,7 +31,7 @@ DOCUMENTED: Final = Notation(
     seconds="duration",
     left="local",
 )
-"""That of the flow definition language.
+"""The names of the flow definition language.
 
 Source: viewing the execution history, Serverless Workflow guide.
 """

@@ -1,4 +1,4 @@
-"""What a step tells those who draw it, cover it or explain it, whatever its language."""
+"""The description of steps, in any language, for drawings, coverage and explanations."""
 
 from typing import Final, Literal, NamedTuple
 

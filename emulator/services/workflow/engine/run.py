@@ -1,4 +1,4 @@
-"""An execution that the store has, in memory while it has something to do."""
+"""A stored execution, in memory while it can go on."""
 
 from typing import TYPE_CHECKING
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class Run(Execution):
-    """An execution that the store has.
+    """A stored execution in memory.
 
-    ``deadline`` is when it times out. ``has_rows``: wake-ups or calls may be stored for it, ``has_deadline``: so is
-    the one for the deadline. ``may_be_reported``: a task may wait for a report. ``snapshot_at`` is the id of the event
-    its stored snapshot was made after (0: none), ``snapshot_chars`` how long that is, ``chars_since`` how long the
-    details of all later events.
+    ``deadline`` is when it times out. ``has_rows`` is whether wake-ups or calls may be stored for it, ``has_deadline``
+    whether the wake-up for the deadline is. ``may_be_reported`` is whether a task may wait for a report.
+    ``snapshot_at`` is the id of the latest event in the stored snapshot (0: none), ``snapshot_chars`` the length of the
+    snapshot, ``chars_since`` the length of the details of all later events.
     """
 
     __slots__ = (

@@ -1,9 +1,9 @@
-"""The state as one line of JSON, and back: what makes waking an old execution as cheap as waking a new one.
+"""Serializes a state as one line of JSON, so that waking an old execution is as cheap as waking a new one.
 
-A snapshot is only a short cut. It equals the fold of the history, which stays the truth: a snapshot of another format
-is put aside and the history read instead. An input that follows from another one (that of a branch or iteration, of a
-step without inputMappings, of the steps of an option) is left out: a foreach may have a hundred iterations under way,
-and each holds the whole input of the foreach.
+A snapshot equals the fold of the history and only saves reading it: a snapshot of another format is ignored and the
+history read instead. An input that follows from another one (that of a branch or iteration, of a step without
+inputMappings, of the steps of an option) is left out: a foreach may have a hundred iterations under way, and each
+holds the whole input of the foreach.
 """
 
 import json
@@ -45,7 +45,7 @@ def _scopes_out(strand: Strand) -> list[list[Any]]:
 
 
 def load(definition: Definition, text: str) -> ExecutionState | None:
-    """Read what `dump` wrote; None when it is of another format."""
+    """Return the state that `dump` wrote as *text*; None when it is of another format."""
     version, *rest = json.loads(text)
     if version != FORMAT:
         return None

@@ -1,8 +1,7 @@
-"""The state of one execution: what its history folds to.
+"""The state of one execution: the fold of its history.
 
-Events move it on (`events.Event.apply`); nothing else changes it, but for `ExecutionState.park`, which only notes that
-a strand has nothing to do until something arrives. What the state is made of stands in `engine.model`; what differs
-from one type of step to another, the steps answer themselves.
+Only events change it (`events.Event.apply`), except for `ExecutionState.park`, which marks a strand as waiting for an
+arrival. Its data structures are in `engine.model`; differences between types of steps are methods of the steps.
 """
 
 from collections.abc import Iterator
@@ -14,14 +13,14 @@ from emulator.services.workflow.engine.model import ROOT, Entry, Phase, Strand
 
 
 class ExecutionState:
-    """Everything decisions are made from.
+    """The data from which decisions are made.
 
-    ``flow_name`` and ``execution_name`` are whose state it is; whoever runs the execution sets them.
+    ``flow_name`` and ``execution_name`` are set by `Execution`.
     ``last`` and ``at`` are the id and the time of the latest event; ``outcome`` is the type of the final one, None
     before; ``output_text``, ``error`` and ``cause`` then say how it ended. ``ready`` is a heap of the strands that are
     not parked. ``variables`` are those of the execution as a whole, in languages that have such. ``abandoned`` collects
-    the entries that were under way when a sibling failed or the execution ended; whoever holds timers and calls of them
-    takes it and empties it.
+    the entries that were under way when a sibling failed or the execution ended; the recorder cancels their timers and
+    calls and empties it.
     """
 
     __slots__ = (
@@ -55,7 +54,7 @@ class ExecutionState:
             self._not_ready(strand)
 
     def unpark(self, strand: Strand) -> None:
-        """Put *strand* back among those that are decided on."""
+        """Mark *strand* as ready, so that its next events are decided."""
         if strand.parked:
             strand.parked = False
             heappush(self.ready, strand.id)
@@ -76,7 +75,7 @@ class ExecutionState:
         return None
 
     def open(self, strand: Strand) -> None:
-        """Add a strand, which can go on at once."""
+        """Add a strand, which is ready."""
         self.strands[strand.id] = strand
         heappush(self.ready, strand.id)
 

@@ -1,4 +1,4 @@
-"""Executions as the driver sees them: what a slice has changed goes in, what is due comes out."""
+"""The driver's view of the tables of executions: writes the changes of a slice, reads what is due."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -32,7 +32,7 @@ class Wakeup(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """How an execution has ended."""
+    """The final columns of an execution that has ended."""
 
     status: str
     stopped_at: Millis
@@ -44,7 +44,7 @@ class Ending(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """The stored progress of an open execution. ``snapshot`` None leaves the stored one."""
+    """The progress of an open execution, to be stored. ``snapshot`` None leaves the stored one."""
 
     standing: Standing
     last_event: int
@@ -53,13 +53,13 @@ class Progress(NamedTuple):
 
 
 class Changes:
-    """Everything one slice of the driver's work has changed; written in one transaction.
+    """All changes of one slice of the driver's work; written in one transaction.
 
-    ``turns`` has what each execution has recorded, by its id, tenant and the time, as the id of its first event and a
-    line for each (`history.packed`): a turn is one row. In
-    ``wakeups`` and ``calls`` None stands for a row to be removed; ``cleared`` are ended executions whose wake-ups and
-    calls go; ``callbacks`` are ended executions whose end is still to be reported to a token, ``reported`` those for
-    which that is done. ``watches`` is what is watched of executions that are being debugged.
+    ``turns`` has the events that each execution has recorded, by its id, tenant and the time: the id of the first event
+    and a line for each (`history.packed`); a turn is one row. In ``wakeups`` and ``calls`` None stands for a row to be
+    removed; ``cleared`` are ended executions whose wake-ups and calls are removed; ``callbacks`` are ended executions
+    whose end has to be reported to a token, ``reported`` those for which that is done. ``watches`` are the stored
+    `Watch` texts of executions that are being debugged.
     """
 
     __slots__ = ("callbacks", "calls", "cleared", "endings", "progress", "reported", "turns", "wakeups", "watches")
@@ -81,7 +81,7 @@ class Changes:
 
 
 def recorded(database: Database, execution: ExecutionId, start: int = 1) -> Iterator[Recorded]:
-    """Return the events of an execution from id *start* on, as they are asked for."""
+    """Yield the events of an execution from id *start* on, read as they are consumed."""
     rows = database.read(
         "SELECT first, at, events FROM workflow_turns WHERE execution = ?1 AND first >= ifnull("
         "(SELECT max(first) FROM workflow_turns WHERE execution = ?1 AND first <= ?2), 0) ORDER BY first",
@@ -104,7 +104,7 @@ class Orphan(NamedTuple):
 
 
 def orphaned(attempt: int) -> int:
-    """Return how the row of a call says that the attempt has been abandoned: as a negative number."""
+    """Return the negative number that marks an abandoned attempt in the row of its call."""
     return -1 - attempt
 
 
@@ -196,9 +196,9 @@ class EngineStore:
         ).fetchall()
 
     def submitted(self, limit: int) -> list[tuple[ExecutionId, str, str]]:
-        """Return up to *limit* executions of which a task may wait for a report: id, flow and name.
+        """Return up to *limit* executions in which a task may wait for a report: id, flow and name.
 
-        By account and region, the oldest first.
+        They are sorted by account and region, then the oldest first.
         """
         return self._database.read(
             "SELECT e.id, f.name, e.name FROM workflow_worlds w CROSS JOIN workflow_executions e"
@@ -208,9 +208,9 @@ class EngineStore:
         ).fetchall()
 
     def ready(self) -> list[ExecutionId]:
-        """Return the open executions that have something to do at once; those of deleted flows have to end.
+        """Return the open executions that can go on at once, and those of deleted flows, which have to end.
 
-        Earlier versions left the latter parked.
+        Earlier versions of the emulator left the latter parked.
         """
         rows = self._database.read(
             "SELECT id FROM workflow_executions WHERE stopped_at IS NULL AND ready = 1 UNION "
@@ -225,7 +225,7 @@ class EngineStore:
         return [(ExecutionId(execution), entry) for execution, entry in rows]
 
     def orphans(self) -> list["Orphan"]:
-        """Return the abandoned attempts of which it is not known that what they have started was stopped."""
+        """Return the abandoned attempts whose child execution or queued call may still have to be stopped."""
         rows = self._database.read(
             "SELECT c.execution, c.entry, -1 - c.attempt, c.world, f.name, e.name, e.started_at FROM workflow_calls c"
             " JOIN workflow_executions e ON e.id = c.execution JOIN workflow_flows f ON f.id = e.flow"
@@ -237,7 +237,7 @@ class EngineStore:
         ]
 
     def children(self) -> dict[str, tuple[str, str]]:
-        """Return flow and name of the open executions that report to a token, by that."""
+        """Return flow and name of the open executions that report to a token, by the token."""
         rows = self._database.read(
             "SELECT e.callback_token, f.name, e.name FROM workflow_executions e JOIN workflow_flows f ON f.id = e.flow"
             " WHERE e.stopped_at IS NULL AND e.callback_token != ''"
@@ -245,7 +245,7 @@ class EngineStore:
         return {token: (flow, name) for token, flow, name in rows}
 
     def orphan_stopped(self, execution: ExecutionId, entry: int) -> None:
-        """Record that what an abandoned attempt has started was stopped."""
+        """Record that the child execution or queued call of an abandoned attempt was stopped."""
         self._database.write(
             "DELETE FROM workflow_calls WHERE execution = ? AND entry = ? AND attempt < 0", (execution, entry)
         )

@@ -1,4 +1,4 @@
-"""Task steps through the ports: parameters out, replies and error names back.
+"""Performs the calls of tasks through the ports, and turns replies into results with the documented error names.
 
 Source: service integration and error handling pages, Serverless Workflow guide; that MNS errors are named
 ``MNS.{Code}`` is assumed.
@@ -38,14 +38,14 @@ from emulator.services.workflow.ports import (
 )
 
 CALLBACK_HEADER = "X-FnF-Http-Callback-Task-Token"
-"""The header that brings a task's token to what it calls over HTTP."""
+"""The header with a task's token in calls over HTTP."""
 
 OBJECT_BYTES = 64 * 1024
-"""Largest object a task reads: no output of a state holds more."""
+"""The largest object a task reads: the limit of a state's output."""
 
 
 _STORED_HERE = (QueueResource, TopicResource, FlowResource, MapResource, ActionResource)
-"""What a call to is written in the transaction of its tick."""
+"""Targets whose calls write to the emulator's database."""
 
 
 class FlowStarter(Protocol):
@@ -56,7 +56,7 @@ class FlowStarter(Protocol):
     ) -> dict[str, Any]:
         """Start an execution of *flow* and return the members of the reply.
 
-        With *own_name* the name was made for this one task: an ended execution of that name is the one.
+        With *own_name* the name was made for this attempt: an execution of that name, even an ended one, is its own.
 
         Raises: WorkflowError.
         """
@@ -82,7 +82,7 @@ class Attempt(NamedTuple):
 
 
 class TaskCaller:
-    """Performs attempts of tasks. Every failure becomes a `Result`; nothing is raised but cancellation and bugs."""
+    """Performs attempts of tasks. Every failure is returned as a `Result`; only cancellation and bugs are raised."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class TaskCaller:
     ) -> Result:
         """Make the call of an attempt. *token* is the attempt's task token.
 
-        *submitted* is called with what was answered when a function was queued whose end is then waited for.
+        *submitted* is called with the reply when a function call is queued, before its end is awaited.
         """
         try:
             attempt = Attempt(tenant, call, call.step.parameters(call.input), key, token)
@@ -286,7 +286,7 @@ def child_of(call: CallService, key: str) -> tuple[str, str] | None:
 
 
 def target_of(call: CallService) -> TaskTarget | None:
-    """Return what the call of a task is made to; None for one that cannot be made."""
+    """Return the target of a task's call; None when its parameters or its action make a call impossible."""
     try:
         resource = call.step.target(call.input)
         if not isinstance(resource, ActionResource):
@@ -298,7 +298,7 @@ def target_of(call: CallService) -> TaskTarget | None:
 
 
 def outlives_its_task(call: CallService) -> bool:
-    """Whether what an attempt has started goes on by itself: an execution, a map run, a queued call of a function.
+    """Whether an attempt has started work that goes on by itself: an execution, a map run, a queued function call.
 
     Source: functions that still run for an execution are cancelled when it ends: seen in published examples.
     """
@@ -312,7 +312,7 @@ def outlives_its_task(call: CallService) -> bool:
 
 
 def refused(target: TaskTarget, refusal: Refusal) -> Result:
-    """Return the result of a call that the service it is made to refuses."""
+    """Return the result of a call that the called service refuses."""
     match target:
         case FunctionResource() as function:
             return function_result(function, FunctionReply(refusal=refusal))
@@ -327,7 +327,7 @@ def refused(target: TaskTarget, refusal: Refusal) -> Result:
 
 
 def _prefix_of(target: TaskTarget | None) -> str:
-    """Return what the names of errors of a called service begin with."""
+    """Return the prefix of the names of a called service's errors."""
     match target:
         case FunctionResource():
             return "FC"
@@ -342,7 +342,7 @@ def _prefix_of(target: TaskTarget | None) -> str:
 
 
 def befallen_result(call: CallService, verdict: Unanswered) -> Result:
-    """Return what a task sees of a call that is lost on the way, or its answer, and of one that is throttled.
+    """Return the result of a call that a schedule of effects loses, loses the answer of, or throttles.
 
     Source: error handling page, FC.Unknown is what is left when no answer has come; for other services assumed.
     """

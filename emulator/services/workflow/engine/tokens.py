@@ -18,7 +18,7 @@ from emulator.kernel.identity import Tenant
 
 
 class TaskToken(NamedTuple):
-    """What a token says; not to be believed before `Mint.vouches_for`."""
+    """The parts of a token; to be trusted only after `Mint.vouches_for`."""
 
     flow: str
     execution: str
@@ -28,24 +28,24 @@ class TaskToken(NamedTuple):
 
 
 class Mint:
-    """Makes and checks tokens with ``secret``, that of the installation, which the store has at start."""
+    """Makes and checks tokens with ``secret``, the installation's own, which is read from the store at start."""
 
     def __init__(self) -> None:
         self.secret = b""
 
     def make(self, tenant: Tenant, flow: str, execution: str, started_at: Millis, entry: int, attempt: int) -> str:
-        """Return the token of an attempt. *started_at* tells executions of one name apart, were a flow made anew."""
+        """Return the token of an attempt. *started_at* distinguishes executions of one name, if a flow is made anew."""
         code = attempt.to_bytes(4, "big") + self._code(tenant, flow, execution, started_at, entry, attempt)
         text = f"v1#{flow}#{execution}#{entry}#{base64.b64encode(code).decode('ascii')}"
         return base64.b64encode(text.encode()).decode("ascii")
 
     def chance(self, tenant: Tenant, flow: str, execution: str, started_at: Millis, number: int) -> bytes:
-        """Return 32 random bytes for event *number* of an execution; the same ones whenever they are asked for."""
+        """Return 32 random bytes for event *number* of an execution, the same ones on every call."""
         text = f"chance#{tenant.account}#{tenant.region}#{flow}#{execution}#{started_at}#{number}"
         return hmac.digest(self.secret, text.encode(), "sha256")
 
     def vouches_for(self, token: TaskToken, tenant: Tenant, started_at: Millis) -> bool:
-        """Whether *token* was made here, for the execution of that name that started then."""
+        """Whether *token* was made by `make` for the execution of its name that started at *started_at*."""
         code = self._code(tenant, token.flow, token.execution, started_at, token.entry, token.attempt)
         return hmac.compare_digest(code, token.code)
 

@@ -1,4 +1,4 @@
-"""The turns of executions: what they record and ask for, collected in a `Slice`; nothing is written or done here."""
+"""The turns of executions: their events and commands, collected in a `Slice`; nothing is written or called here."""
 
 import logging
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 
 class Ended(NamedTuple):
-    """An execution that has ended; ``halted``: its flow has been deleted."""
+    """An execution that has ended; ``halted`` is whether its flow has been deleted."""
 
     id: ExecutionId
     flow_name: str
@@ -51,12 +51,12 @@ class Ended(NamedTuple):
 
 
 class Slice(Changes):
-    """What a slice has changed, and the effects that follow its commit.
+    """The changes of a slice, and the effects that follow its commit.
 
-    ``ended`` are the executions of ``endings``, ``over`` their numbers: the store still has them as open, and another
-    of their wake-ups may be due in the same slice. ``orphans`` are abandoned tasks, whose child executions and
-    queued calls stop with them. ``entered`` are the steps that were entered, ``express`` the ends of express executions
-    with how long each took in milliseconds; both are metered.
+    ``ended`` are the executions of ``endings``, ``over`` their ids: the store still has them as open, and another of
+    their wake-ups may be due in the same slice. ``orphans`` are abandoned tasks, whose child executions and queued
+    calls stop with them. ``entered`` are the steps that were entered, ``express`` the ends of express executions with
+    how long each took in milliseconds; both are metered.
     """
 
     __slots__ = ("cancelled", "dispatches", "ended", "entered", "express", "orphans", "over")
@@ -76,7 +76,7 @@ class Slice(Changes):
         return min((value[1] for value in self.wakeups.values() if value is not None), default=None)
 
     def has_effects(self) -> bool:
-        """Whether something follows the commit."""
+        """Whether the slice has effects that follow its commit."""
         return bool(self.dispatches or self.cancelled or self.orphans or self.ended)
 
 
@@ -84,12 +84,12 @@ TURN_EVENTS = 200
 """How many events one execution may record before the next one has its turn."""
 
 EVENTS_PER_SNAPSHOT = 8
-"""A snapshot is written when that many events per strand have come since the last, and more text than it had: rare
-enough for wide forks and long ones, whose results it holds, often enough that little is read again when the execution
-wakes."""
+"""A snapshot is written when this many events per strand, and more text than the last snapshot, have come since it:
+seldom enough for wide and long forks, whose results it holds, and often enough that little is read again when the
+execution wakes."""
 
 FEW_STRANDS = 16
-"""An execution of no more strands looks at each of them whenever it parks."""
+"""Up to this many strands, each one is checked for a submitted task whenever the execution parks."""
 
 _ENDS_ATTEMPT = (events.TaskSucceeded, events.AttemptFailure)
 _ENDS_CALL = (*_ENDS_ATTEMPT, events.Submission)
@@ -115,7 +115,7 @@ class Turn:
         return self._run.go_on(self, TURN_EVENTS)
 
     def receive(self, arrival: Arrival | Resumed) -> Events:
-        """Record what *arrival* causes by itself, and return it."""
+        """Record the events that *arrival* causes directly, and return them."""
         run, part = self._run, self._part
         if isinstance(arrival, Resumed):
             live = run.state.find(arrival.entry)
@@ -136,7 +136,7 @@ class Turn:
         return recorded
 
     def record(self, recorded: Events) -> None:
-        """Record events, which the state moves on by."""
+        """Record events, and apply each to the state."""
         run, part, now = self._run, self._part, self._now
         program, state = run.facts.program, run.state
         if recorded:
@@ -187,7 +187,7 @@ class Turn:
         part.progress.append(Progress(self._standing() if parked else Standing.READY, state.last, snapshot, run.id))
 
     def _standing(self) -> Standing:
-        """Return what a parked execution is at; of one with many strands, whether a task was ever submitted."""
+        """Return the `Standing` of a parked execution; with many strands, whether a task was ever submitted decides."""
         run = self._run
         if run.may_be_reported and len(run.state.strands) <= FEW_STRANDS:
             run.may_be_reported = any(run.state.submitted())
@@ -204,7 +204,7 @@ class Turn:
                 part.cancelled.append((run.id, entry))
 
     def _abandon(self) -> None:
-        """Take back what entries wait for that were given up with their branch or execution."""
+        """Cancel the timers and calls of entries that were given up with their branch or execution."""
         run, part = self._run, self._part
         for entry in run.state.abandoned:
             part.calls[run.id, entry.id] = None
@@ -238,7 +238,7 @@ class Turn:
 
 
 def give_up(live: LiveExecution, run: Run | None, now: Millis, part: Slice) -> None:
-    """End an execution that the engine cannot handle, so that it is neither lost nor tried for ever."""
+    """Fail an execution that the engine cannot handle, so that it is neither lost nor retried for ever."""
     state = ExecutionState()
     state.last = run.state.last if run is not None else live.last_event
     cause = "The engine cannot go on with this execution; the log of the emulator tells why."
@@ -254,7 +254,7 @@ def give_up(live: LiveExecution, run: Run | None, now: Millis, part: Slice) -> N
 
 
 def in_order(turns: Turnstile, due: Sequence[Wakeup]) -> list[Wakeup]:
-    """Return wake-ups, earliest first, with those of one time in the order in which they go."""
+    """Return wake-ups, earliest first, with those of the same time in the order that a schedule of effects chooses."""
     ordered: list[Wakeup] = []
     for _, together in groupby(due, lambda wakeup: wakeup.fire_at):
         ordered += turns.arranged(

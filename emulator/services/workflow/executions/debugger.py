@@ -1,8 +1,7 @@
-"""Executions that stop at breakpoints, and what a person lets them do there.
+"""Debugs executions: sets breakpoints, shows stops, and carries out a person's actions at a stop.
 
-Stops go through `engine.breakpoints`: what is watched is stored with the execution, so that one that has stopped still
-stands there after a restart. Time goes on meanwhile: time-outs of the execution and of tasks in other branches keep
-their times.
+Breakpoints and stops are stored with the execution (`engine.breakpoints`), so that a stopped execution is still stopped
+after a restart. Time goes on meanwhile: time-outs of the execution and of tasks in other branches still apply.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -28,7 +27,7 @@ step out; let the execution go for good."""
 
 
 class Debugger:
-    """Watches executions."""
+    """The debugger of executions."""
 
     def __init__(self, executions: Executions, flows: Flows, programs: Programs, engine: Driver) -> None:
         self._executions = executions
@@ -39,7 +38,7 @@ class Debugger:
     def start(
         self, tenant: Tenant, flow_name: str, name: str | None, text: str, breakpoints: Iterable[Any]
     ) -> dict[str, Any]:
-        """Start an execution that stops at *breakpoints*, without any before its first step, and return `show` of it.
+        """Start an execution that stops at *breakpoints*, or before its first step without any; return its `show`.
 
         Raises: FlowNotExists, InvalidArgument, ExecutionAlreadyExists, ResourceThrottled.
         """
@@ -52,7 +51,7 @@ class Debugger:
         return self.show(tenant, flow_name, record.name)
 
     def watch(self, tenant: Tenant, flow_name: str, name: str, breakpoints: Iterable[Any]) -> dict[str, Any]:
-        """Stop an open execution at *breakpoints* from now on, without any before its next step.
+        """Stop an open execution at *breakpoints* from now on, or before its next step without any.
 
         Raises: FlowNotExists, ExecutionNotExists, ExecutionAlreadyCompleted, InvalidArgument.
         """
@@ -61,7 +60,7 @@ class Debugger:
         return self.show(tenant, flow_name, name)
 
     def show(self, tenant: Tenant, flow_name: str, name: str) -> dict[str, Any]:
-        """Return an execution's breakpoints and where it has stopped, in JSON's terms.
+        """Return an execution's breakpoints and its stops as a JSON value.
 
         Raises: FlowNotExists, ExecutionNotExists.
         """
@@ -161,7 +160,7 @@ def _shown(stop: Stop) -> dict[str, Any]:
 
 
 def _actions(strand: Strand, stop: Stop) -> list[str]:
-    """Return what can be done at a stop."""
+    """Return those of `ACTIONS` that are possible at a stop."""
     scope = strand.scopes[-1]
     if stop.when == "after":
         return ["next", "continue", "change"]

@@ -1,4 +1,4 @@
-"""What the engine reaches beyond its store: calls of tasks, child executions, and what follows from an end."""
+"""The effects of the engine outside its store: calls of tasks, child executions, and reports of ends."""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterator
@@ -47,7 +47,7 @@ _log = logging.getLogger(__name__)
 class Effects:
     """Implements `engine.effects.Outside` and `engine.tasks.FlowStarter`.
 
-    The driver and what stands on it need each other, so `connect` comes before the first call.
+    This object and the parts above the driver need each other, so `connect` is called before the first call.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Effects:
     def connect(
         self, engine: Driver, executions: Executions, reports: Reports, retention: Retention, maps: MapRuns
     ) -> None:
-        """Set what this stands between; called once, while the service is built."""
+        """Set the parts that this object calls; called once, while the service is built."""
         self._engine = engine
         self._executions = executions
         self._reports = reports
@@ -81,7 +81,7 @@ class Effects:
         self._maps = maps
 
     def left(self) -> Iterator[Callable[[], None]]:
-        """Yield what reports the ends that an earlier run of the emulator, or a lost transaction, has not reported."""
+        """Yield functions that send the reports which an earlier run or a lost transaction has left unsent."""
         for execution in self._store.pending_callbacks():
             yield partial(self._call_back, execution)
         yield self._retention.sweep  # of deleted flows: what was kept for its report
@@ -121,7 +121,7 @@ class Effects:
         return self._doubles.find(facts.flow_name, facts.execution_name, names, call.input_text, call.attempt + 1)
 
     async def _doubled(self, run: Run, call: CallService, double: TaskDouble) -> Result:
-        """Return what a mock answers; what it reports arrives as a report."""
+        """Return the result of a mock; one that stands for a report is posted as a report."""
         refused_call = refused_parameters(call)
         if refused_call is not None:
             return refused_call
@@ -175,7 +175,7 @@ class Effects:
             self._stop_child(run.tenant, child)
 
     def orphan_left(self, orphan: Orphan, key: str, child: tuple[str, str] | None) -> None:
-        """Stop what an abandoned task has started, of which nothing is known but where it was started."""
+        """Stop the map run, queued call and child execution of a task that an earlier run has abandoned."""
         self._maps.abandon(orphan.execution, key)
         self._caller.abandon_queued(orphan.tenant, key)
         if child is not None:
@@ -192,7 +192,7 @@ class Effects:
     ) -> dict[str, Any]:
         """Start an execution for a task and return the members of the reply.
 
-        With *own_name* the name was made here: a UUID, which may begin with a digit.
+        With *own_name* the name was generated: a UUID, which may begin with a digit.
         """
         named = {"FlowName": flow, "ExecutionName": execution}
         with self._interference.within(subject("StartExecution", named, "flow"), DIALECT):

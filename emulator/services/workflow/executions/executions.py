@@ -55,7 +55,7 @@ _log = logging.getLogger(__name__)
 FIRST_LOOK_MS = 10 * SECOND
 LOOK_MS = HOUR
 PORTION_ROWS = 500
-"""Rows removed at a time: a few milliseconds."""
+"""How many rows are removed at a time, which takes a few milliseconds."""
 
 PAUSE_MS = 20
 
@@ -92,13 +92,13 @@ class EndWaiters:
         return leave
 
     def wake(self, execution: ExecutionId) -> None:
-        """Wake all that wait for *execution*."""
+        """Call the waiters for *execution*."""
         for number, wake in self._waiting.pop(execution, {}).items():
             self._timers.cancel(("workflow", "poll", number))
             wake()
 
     def wake_all(self) -> None:
-        """Wake all."""
+        """Call every waiter."""
         for execution in list(self._waiting):
             self.wake(execution)
 
@@ -144,7 +144,7 @@ class Executions:
         """Accept an execution with the input *text*; it begins after this call has been answered.
 
         While an execution of that name runs, it is returned and nothing starts. *name* None: a UUID. *qualifier* is a
-        version or an alias. Without *check* the name may be any: one made here may begin with a digit.
+        version or an alias. Without *check* the name may be any text: a generated one may begin with a digit.
 
         Raises: FlowNotExists, FlowVersionNotExists, FlowAliasNotExists, InvalidArgument, ActionNotSupported,
             ExecutionAlreadyExists, ResourceThrottled.
@@ -215,7 +215,7 @@ class Executions:
         map_run: int | None = None,
         index: int | None = None,
     ) -> ExecutionRecord:
-        """Keep an execution that has been checked and let it begin in a later tick.
+        """Store an execution whose values have been checked, and start it in a later turn of the loop.
 
         Raises: ResourceThrottled.
         """
@@ -279,7 +279,7 @@ class Executions:
         return cut(self._store.with_errors(tenant, before, limit + 1), limit, lambda each: str(each.id))
 
     def with_history(self, tenant: Tenant, flow_name: str, name: str) -> tuple[ExecutionRecord, HistoryId]:
-        """Return an execution, and what its history is known by for as long as it only grows.
+        """Return an execution, and an id of its history that stays the same for as long as the history only grows.
 
         Raises: FlowNotExists, ExecutionNotExists.
         """
@@ -291,7 +291,7 @@ class Executions:
     ) -> Page[HistoryEvent]:
         """Return events in order, from id *start* on; the marker is the id of the next one.
 
-        Without *whole* the events of iterations leave out what they share: of many iterations that is most of it.
+        Without *whole* the events of iterations leave out the input that iterations share, which is most of the text.
 
         Raises: FlowNotExists, ExecutionNotExists.
         """
@@ -300,11 +300,11 @@ class Executions:
         return cut(rows, limit, lambda event: str(event.id))
 
     def forget(self) -> None:
-        """Drop what is in memory; the store has been emptied."""
+        """Drop the counts in memory, because the store was emptied or replaced."""
         self._open.clear()
 
     def _make_room(self, tenant: Tenant) -> None:
-        """Refuse one execution too many. The kept number may be too high, never too low; it is counted when it matters.
+        """Check the limit of open executions. The cached number may be too high; it is counted anew at the limit.
 
         Raises: ResourceThrottled.
         """
@@ -319,7 +319,7 @@ class Executions:
 
 
 def checked_input(text: str) -> str:
-    """Return the input of an execution as it is kept; no text is ``{}``.
+    """Return the input of an execution in stored form; an empty text becomes ``{}``.
 
     Raises: InvalidArgument.
     """
@@ -332,7 +332,10 @@ def checked_input(text: str) -> str:
 
 
 class Reports:
-    """Takes reports. *execution* finds an execution by tenant, flow and name, or raises what is missing."""
+    """Accepts reports of tasks. *execution* returns an execution by tenant, flow and name.
+
+    It raises FlowNotExists or ExecutionNotExists.
+    """
 
     def __init__(self, engine: Driver, mint: Mint, execution: Callable[[Tenant, str, str], ExecutionRecord]) -> None:
         self._engine = engine
@@ -404,20 +407,20 @@ class Retention:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing of deleted flows is left that can go now."""
+        """Whether no row of a deleted flow can be removed now."""
         return not self._sweeping
 
     def start(self) -> None:
-        """Start removing executions older than their retention, after the start."""
+        """Start removing executions older than *kept_days*, some time after the start of the emulator."""
         if self._kept_ms:
             self._look_at(Millis(self._clock.now() + FIRST_LOOK_MS))
 
     def close(self) -> None:
-        """Stop looking."""
+        """Stop removing executions."""
         self._timers.cancel(_TIMER)
 
     def sweep(self) -> None:
-        """Remove the rows of deleted flows, some in each of the next ticks."""
+        """Remove the rows of deleted flows, a portion in each of the next turns of the loop."""
         if not self._sweeping:
             self._sweeping = True
             asyncio.get_running_loop().call_soon(self._sweep_some)

@@ -1,7 +1,7 @@
 """Executions that begin with a part of the history of another one.
 
-What is shared is copied, its times moved so that it has only just happened: waits and time-outs under way keep what
-they had left. Tasks of other branches that had no result in the shared part are called again, with keys and tokens of
+The shared events are copied, with their times moved up to the present: waits and time-outs under way keep their
+remaining time. Tasks of other branches that had no result in the shared part are called again, with keys and tokens of
 the fork's own.
 """
 
@@ -27,7 +27,7 @@ from emulator.services.workflow.rehearsal.drive import Drive
 
 
 class Forks:
-    """Makes forks."""
+    """Starts executions that begin with a part of another one's history."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Forks:
 
 
 def _change(watch: Watch, shared: list[Recorded], state: ExecutionState, at: int, data: dict[str, Any]) -> None:
-    """Let the step that is entered by event *at* get other input."""
+    """Set *data* as the input of the step that event *at* enters."""
     entered = next((each for each in shared if each.id == at), None)
     if entered is None or entered.type != StepEntered.type:
         raise invalid("input goes with a step that is about to be entered")
@@ -91,7 +91,7 @@ def _change(watch: Watch, shared: list[Recorded], state: ExecutionState, at: int
 
 
 class _StepsInPlace:
-    """Sees to it that a definition has the steps where a history enters them (`drive.Observer`)."""
+    """Checks that a definition has the steps where a history enters them (`drive.Observer`)."""
 
     def before(self, state: ExecutionState, event: Event) -> None:
         """Raises: LookupError for a step that is not the one that comes next."""
@@ -102,11 +102,11 @@ class _StepsInPlace:
                 raise LookupError(f"where the history enters {event.step!r}, the definition has {name!r}")
 
     def after(self, state: ExecutionState, event: Event) -> None:
-        """Nothing: what has been recorded stands."""
+        """Do nothing."""
 
 
 def _followed(program: Program, shared: list[Recorded], at: int) -> Drive:
-    """Return an execution that has come to where event *at* is next.
+    """Return an execution that has applied the *shared* events up to event *at*, which comes next.
 
     Raises: InvalidArgument when the history does not fit the program.
     """

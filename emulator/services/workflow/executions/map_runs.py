@@ -1,8 +1,8 @@
-"""Distributed maps: every element becomes an execution of its own, so many at a time.
+"""Distributed maps: every element becomes an execution of its own, a limited number at a time.
 
 A run is begun by the call of a map state, and its end is reported to the state's token, like that of a child flow. Each
-step follows from what is stored, so it may be taken again: after a restart every open run goes on from where its
-executions stand. An execution has so many open runs; those it begins beyond that wait until one of them has ended.
+action follows from stored rows and may be repeated: after a restart every open run goes on from the state of its
+executions. An execution has up to `OPEN_MAP_RUNS` open runs; further ones wait until one of them has ended.
 
 Source: Map, CloudFlow documentation, distributed mode; assumed: results of failed executions are left out of ``Items``,
 and runs beyond the limit wait.
@@ -37,13 +37,13 @@ _log = logging.getLogger(__name__)
 
 
 AT_ONCE = 32
-"""Executions that are started in one turn of the loop."""
+"""How many executions are started in one turn of the loop."""
 
 
 class _Progress:
-    """How far an open run has come, counted once and kept from then on.
+    """The progress of an open run, counted once from the store and updated from then on.
 
-    ``running`` are the executions under way; ``waits`` is set while as many runs as may be open are before it.
+    ``running`` are the executions under way; ``waits`` is set while the limit of open runs keeps the run from starting.
     """
 
     __slots__ = ("failed", "run", "running", "started", "waits")
@@ -66,7 +66,10 @@ class _Progress:
 
 
 class MapRuns:
-    """Runs distributed maps. *report* reports a result to a token, for the execution that was the last, if any."""
+    """Runs distributed maps. *report* reports a result to a token; its last argument is the run's last execution.
+
+    *is_writable* is as `Database.is_writable`.
+    """
 
     def __init__(
         self,
@@ -90,7 +93,7 @@ class MapRuns:
         self._progress: dict[int, _Progress] = {}
 
     def start(self, tenant: Tenant, call: CallService, target: MapResource, key: str, token: str) -> Result:
-        """Start the run of a map's attempt and return its name; the same run when that is asked for again."""
+        """Start the run of a map's attempt and return its name; repeated with the same *key*, return the same run."""
         asked = read_token(token)
         if asked is None:
             return Result(error="FnF.ActionNotSupported", cause="A step alone has no map runs.", refused=True)
@@ -116,7 +119,7 @@ class MapRuns:
             self._go_on_with(run.id)
 
     def child_ended(self, ended: EndedExecution) -> bool:
-        """Go on with the run that an ended execution belongs to; False when its end need not be kept any more."""
+        """Go on with the run that an ended execution belongs to; return False when its end needs no report any more."""
         run = ended.map_run
         if run is None or (progress := self._progress.get(run) or self._taken_up(run)) is None:
             return False
@@ -124,13 +127,13 @@ class MapRuns:
         return self._go_on(progress, ended)
 
     def abandon(self, execution: ExecutionId, key: str) -> None:
-        """Stop the run that an attempt has begun: the map has been given up."""
+        """Stop the run that an abandoned attempt has started."""
         run = self._store.get(execution, hashlib.sha256(key.encode()).hexdigest()[:32])
         if run is not None and run.stopped_at is None:
             self._end(run, "Aborted")
 
     def describe(self, execution: ExecutionId, name: str) -> tuple[MapRun, dict[str, int]] | None:
-        """Return a run and how many of its elements stand where.
+        """Return a run, and the number of its elements by status.
 
         Elements that a run has given up before they were started count as aborted. Source: assumed.
         """
@@ -158,17 +161,17 @@ class MapRuns:
         return self._store.find(self._flows.get(tenant, flow).id, name)
 
     def change(self, run: MapRun, at_once: int, count: int, percentage: float) -> None:
-        """Give an open run other bounds, and go on within them."""
+        """Change the limits of an open run: executions at once, and tolerated failures as a number and in percent."""
         self._store.change(run, at_once, count, percentage)
         self._progress.pop(run.id, None)
         self._go_on_with(run.id)
 
     def forget(self) -> None:
-        """Drop what is in memory: the tables have changed otherwise."""
+        """Drop the progress in memory, because the tables were changed from outside."""
         self._progress.clear()
 
     def _taken_up(self, run: int) -> _Progress | None:
-        """Count once how far an open run has come; None when it has ended."""
+        """Return the progress of an open run, counted if it is not in memory; None when the run has ended."""
         record = self._store.by_id(run)
         if record is None or record.stopped_at is not None:
             return None
@@ -199,7 +202,7 @@ class MapRuns:
             self._go_on(progress, None)
 
     def _go_on(self, progress: _Progress, last: EndedExecution | None) -> bool:
-        """Start further executions, or report the end; return whether that was reported for *last*."""
+        """Start further executions, or report the run's end; return whether the end was reported with *last*."""
         run = progress.run
         if progress.waits:
             return False

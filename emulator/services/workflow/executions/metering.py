@@ -1,4 +1,4 @@
-"""What executions are metered as: the steps that standard ones enter, the number and time of express ones."""
+"""The billable amounts of executions: steps entered by standard ones, number and duration of express ones."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -10,7 +10,7 @@ EXPRESS_GB: Final = 64 / 1024
 
 
 def amounts(entered: Mapping[Any, Sequence[Any]], express: Mapping[str, Sequence[int]]) -> Iterator[Amount]:
-    """Yield transitions by flow and kind of step, and what express executions took.
+    """Yield transitions by flow and kind of step, and number and GB-seconds of express executions by flow.
 
     *entered* has kind and number by flow and class of step, *express* number and milliseconds by flow.
 
@@ -24,7 +24,7 @@ def amounts(entered: Mapping[Any, Sequence[Any]], express: Mapping[str, Sequence
 
 
 def of_express(flow: str, number: int, took_ms: int) -> Iterator[Amount]:
-    """Yield what express executions of a flow have used."""
+    """Yield the amounts of a flow's express executions."""
     yield Amount("fnf.express.executions", flow, "", number)
     yield Amount("fnf.express.gb_seconds", flow, "", EXPRESS_GB * took_ms / 1000)
 

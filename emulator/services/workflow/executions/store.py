@@ -82,11 +82,11 @@ class ExecutionStore:
         database.on_rollback(self.forget)
 
     def forget(self) -> None:
-        """Let nothing that was made of the tables so far hold any longer."""
+        """Invalidate every `HistoryId`, because the tables were replaced."""
         self.generation += 1
 
     def keep_numbers(self) -> None:
-        """Let no id come back that was given so far: executions are about to be removed, and keys of calls stay."""
+        """Keep ids from being reused after executions are removed, because keys of calls, which name them, stay."""
         self._database.write(
             "INSERT INTO workflow_numbers (id, execution)"
             " SELECT 1, ifnull(max(id), 0) FROM workflow_executions WHERE true"
@@ -94,7 +94,10 @@ class ExecutionStore:
         )
 
     def add(self, tenant: Tenant, flow: FlowRecord, new: NewExecution) -> LiveExecution:
-        """Keep an accepted execution; it is ready to run. Of an element of a map, what its run says is left out."""
+        """Store an accepted execution, which is ready to run, and return it.
+
+        An element of a map is returned without the fields of its run, which `EngineStore.live` reads.
+        """
         world, request, settings = self._tenants.id_of(tenant), current_trace(), flow.settings
         row = self._database.write(
             "INSERT INTO workflow_executions (id, world, flow, definition, role_arn, environment,"  # noqa: S608 - _NEXT_ID
@@ -227,7 +230,7 @@ class ExecutionStore:
         return [ExecutionId(row[0]) for row in self._database.read("SELECT execution FROM workflow_callbacks")]
 
     def ended(self, execution: ExecutionId) -> EndedExecution | None:
-        """Return an ended execution with what others need to know of its end."""
+        """Return an ended execution, with the token or map run to which its end is reported."""
         row = self._database.read(
             "SELECT e.world, e.callback_token, e.map_run,"  # noqa: S608 - of the two texts above
             f" {_EXECUTION_COLUMNS} FROM {_EXECUTIONS}"
@@ -245,12 +248,12 @@ class ExecutionStore:
         )
 
     def secret(self, draw: bytes) -> bytes:
-        """Return the secret of this installation; *draw* becomes it when there is none."""
+        """Return the secret of this installation; without one, *draw* becomes the secret."""
         self._database.write("INSERT OR IGNORE INTO workflow_secret (id, secret) VALUES (1, ?)", (draw,))
         return bytes(self._database.read("SELECT secret FROM workflow_secret").fetchone()[0])
 
     def halt(self, flow: FlowId) -> list[ExecutionId]:
-        """Mark the open executions of a flow that is deleted: they take no further step. Return them."""
+        """Mark the open executions of a deleted flow, which enter no further step; return their ids."""
         open_ones = []
         for status in (Status.STARTING, Status.RUNNING):
             rows = self._database.read(
@@ -264,7 +267,7 @@ class ExecutionStore:
         return open_ones
 
     def clear_deleted(self, rows: int) -> bool:
-        """Remove about *rows* rows of deleted flows; return whether more can go now."""
+        """Remove about *rows* rows of deleted flows; return whether more can be removed now."""
         ended_ones = "SELECT id, last_event FROM workflow_executions WHERE flow = ? AND stopped_at IS NOT NULL"
         for (flow,) in self._database.read("SELECT id FROM workflow_flows WHERE deleted = 1").fetchall():
             ended = self._database.read(f"{ended_ones}{_REPORTED} LIMIT ?", (flow, rows)).fetchall()
@@ -312,7 +315,7 @@ class ExecutionStore:
         return len(rows)
 
     def _clear_some(self, ended: Sequence[tuple[int, int]], rows: int) -> int:
-        """Remove executions, each with the id of its last event, until *rows* rows have gone; return what is left."""
+        """Remove executions, given as (id, id of last event), until *rows* rows are gone; return the rest of *rows*."""
         if ended:
             self.keep_numbers()
         for execution, last_event in ended:
@@ -330,7 +333,7 @@ class ExecutionStore:
 
 
 class MapRunStore:
-    """Map runs."""
+    """The table ``workflow_map_runs``."""
 
     def __init__(self, database: Database, tenants: Tenants) -> None:
         self._database = database
@@ -348,7 +351,7 @@ class MapRunStore:
         items: list[Any],
         now: Millis,
     ) -> None:
-        """Keep a new run; one of that name of the same execution stays as it is."""
+        """Store a new run; an existing one of the same name and execution stays as it is."""
         self._database.write(
             "INSERT OR IGNORE INTO workflow_map_runs (world, name, execution, token, definition, step, is_express,"
             " items, at_once, tolerated_count, tolerated_percentage, status, started_at)"
@@ -391,7 +394,7 @@ class MapRunStore:
         return None if row is None else int(row[0])
 
     def counts(self, run: MapRun) -> Counter[Status]:
-        """Return how many executions of a run stand where."""
+        """Return the number of a run's executions by status."""
         rows = self._database.read(
             "SELECT status, count(*) FROM workflow_executions WHERE map_run = ? GROUP BY status", (run.id,)
         )
@@ -406,7 +409,7 @@ class MapRunStore:
         ).fetchall()
 
     def first_failure(self, run: MapRun) -> tuple[str, str]:
-        """Return error and cause of the execution of the first element that has failed, whichever ended first."""
+        """Return error and cause of the failed execution whose element comes first."""
         row = self._database.read(
             "SELECT error, cause FROM workflow_executions"
             " WHERE map_run = ? AND status NOT IN ('Starting', 'Running', 'Succeeded') ORDER BY map_index LIMIT 1",
@@ -429,7 +432,7 @@ class MapRunStore:
         )
 
     def change(self, run: MapRun, at_once: int, count: int, percentage: float) -> None:
-        """Give a run other bounds."""
+        """Store other limits of a run; see `MapRuns.change`."""
         self._database.write(
             "UPDATE workflow_map_runs SET at_once = ?, tolerated_count = ?, tolerated_percentage = ? WHERE id = ?",
             (at_once, count, percentage, run.id),
@@ -445,6 +448,6 @@ class MapRunStore:
 
 
 def _execution(row: Sequence[Any]) -> ExecutionRecord:
-    """Return the record of the values of `_EXECUTION_COLUMNS`, which stand in the order of its fields."""
+    """Return the record of a row with `_EXECUTION_COLUMNS`, which are in the order of its fields."""
     *before, status, started_at, stopped_at, error, cause = row
     return ExecutionRecord(*[*before, Status(status), started_at, stopped_at, error, cause])

@@ -40,7 +40,7 @@ class Flows:
         return self._store.tenants()
 
     async def create(self, tenant: Tenant, name: str, definition: str, settings: FlowSettings) -> FlowRecord:
-        """Keep a new flow.
+        """Store a new flow.
 
         Raises: InvalidArgument, FlowAlreadyExists, ResourceThrottled.
         """
@@ -105,7 +105,7 @@ class Flows:
         return cut(rows, limit, lambda record: record.name)
 
     def names_with(self, tenant: Tenant, containing: str, limit: int) -> list[str]:
-        """Return up to *limit* names in which *containing*, in small letters, stands, in order."""
+        """Return up to *limit* names that contain *containing*, given in lower case, sorted."""
         return self._store.names_with(tenant, containing, limit)
 
     def count(self, tenant: Tenant) -> int:
@@ -127,7 +127,7 @@ class Flows:
 
 
 async def read_definition(programs: Programs, text: str) -> Program:
-    """Return the program of the definition *text*, which a caller has sent.
+    """Return the program of a definition in a request.
 
     Raises: InvalidArgument.
     """
@@ -138,7 +138,7 @@ async def read_definition(programs: Programs, text: str) -> Program:
 
 
 def _check_mode(program: Program, settings: FlowSettings) -> None:
-    """Refuse an express flow with tasks that wait for callbacks or jobs.
+    """Check that an express flow has no tasks that wait for callbacks or jobs.
 
     Raises: InvalidArgument.
     """
@@ -148,7 +148,7 @@ def _check_mode(program: Program, settings: FlowSettings) -> None:
 
 
 def _check_own_name(program: Program, name: str) -> None:
-    """Refuse a definition that must have the name of its flow and has another.
+    """Check that a definition with a name of its own has the flow's *name*.
 
     Raises: InvalidArgument.
     """
@@ -172,7 +172,7 @@ class Versions:
         self._ids = ids
 
     def publish(self, tenant: Tenant, flow_name: str, description: str) -> VersionRecord:
-        """Keep the flow as it is now as its next version.
+        """Store the present state of the flow as its next version.
 
         Raises: FlowNotExists.
         """
@@ -187,7 +187,7 @@ class Versions:
         return flow if version in {"", LATEST} else self._at(flow, version)
 
     def choose(self, flow: FlowRecord, qualifier: str) -> FlowRecord:
-        """Return *flow* as the version or alias *qualifier* has it; an alias with two versions is drawn from.
+        """Return the version of *flow* that *qualifier* names; an alias with two versions chooses one at random.
 
         Raises: FlowVersionNotExists, FlowAliasNotExists.
         """
@@ -231,7 +231,7 @@ class Versions:
     def create_alias(
         self, tenant: Tenant, flow_name: str, name: str, routes: tuple[Route, ...], description: str
     ) -> AliasRecord:
-        """Keep a new alias.
+        """Store a new alias.
 
         Raises: InvalidArgument, FlowNotExists, FlowVersionNotExists, FlowAliasAlreadyExists.
         """

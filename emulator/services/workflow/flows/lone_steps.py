@@ -1,8 +1,8 @@
-"""One step of a flow, run alone: no execution is made and nothing is stored.
+"""Runs one step of a flow alone: no execution is made and nothing is stored.
 
 The step goes through the same decisions as in an execution. Waits and pauses before retries are over at once; tasks
-are answered by mocks where there are any, else what they name is really called. A task that waits for a report ends
-there, unless a mock has it.
+are answered by mocks where there are any, else their targets are really called. A task that waits for a report stops
+the run, unless a mock gives the report.
 """
 
 import asyncio
@@ -42,19 +42,19 @@ from emulator.services.workflow.rehearsal.drive import Drive
 from emulator.wire.answers import Answer
 
 Perform = Callable[[CallService, Callable[[Result], None]], Awaitable[Result]]
-"""Makes the call of a task; the second argument takes what a queued call was answered with."""
+"""Makes the call of a task; the second argument is called with the reply to a queued call."""
 
 _PAUSES: frozenset[TimerKind] = frozenset({"wait", "retry"})
-"""What is over at once; a real call has its time-out, and what waits for a report is shown waiting."""
+"""Timers that fire at once; the time-out of a real call does not, and a task that waits for a report stays waiting."""
 
 
 class StepRun(Drive):
     """A run of one step.
 
-    *step_input* is the input of its list of steps, or what the state before it would hand on; *local* is what the steps
-    before it have left in ``$local``, *variables* the variables so far.
+    *step_input* is the input of the step's list, or the output of the state before it; *local* is the content of
+    ``$local`` before the step, *variables* the execution's variables.
 
-    Raises: InvalidArgument for a step that is not there, or a *local* for a language without it.
+    Raises: InvalidArgument for an unknown step, or a *local* for a language without it.
     """
 
     def __init__(
@@ -96,9 +96,9 @@ class StepRun(Drive):
         return self.state.strands[ROOT].scopes[0]
 
     async def run(self, perform: Perform, reports: Callable[[CallService], Result | None]) -> dict[str, Any]:
-        """Run the step and return its result, in JSON's terms.
+        """Run the step and return its result as a JSON value.
 
-        *perform* makes calls; *reports* gives what is reported of a task that waits for it, None for nothing.
+        *perform* makes calls; *reports* returns the report for a task that waits for one, None for no report.
         """
         while not self.is_over:
             self.advance()
@@ -178,7 +178,7 @@ def read_mocks(document: Mapping[str, Any]) -> Mocks:
 
 
 Call = Callable[[Tenant, CallService, str, str, Callable[[Result], None]], Awaitable[Result]]
-"""Makes a real call: tenant, call, key, token, and what takes the answer to a queued call."""
+"""Makes a real call: tenant, call, key, token, and a function that is called with the reply to a queued call."""
 
 
 class LoneSteps:

@@ -36,7 +36,7 @@ _CHANGE = f"UPDATE workflow_flows SET {_CHANGED} WHERE id = ?"  # noqa: S608 - c
 _ALIAS = "SELECT name, description, created_at, version, weight, other_version, other_weight FROM workflow_aliases"
 
 _KNOWN = 128
-"""Flows kept in memory."""
+"""How many flows are cached."""
 
 
 def _unwatched(_: DefinitionId) -> None:
@@ -55,11 +55,11 @@ class FlowStore:
         database.on_rollback(self.forget)
 
     def forget(self) -> None:
-        """Drop what memory holds of the tables."""
+        """Empty the cache of flows."""
         self._known.clear()
 
     def add(self, tenant: Tenant, name: str, uuid: str, definition: str, settings: FlowSettings, now: Millis) -> None:
-        """Keep a new flow."""
+        """Store a new flow."""
         self.forget()
         tenant_id = self._tenants.id_of(tenant)
         flow = self._database.write(_ADD, (tenant_id, name, uuid, *_SETTINGS.values(settings), now, now)).fetchone()[0]
@@ -76,7 +76,7 @@ class FlowStore:
         )
 
     def delete(self, flow: FlowRecord) -> None:
-        """Take a flow out of sight, and remove its versions and aliases; its rows go when its executions have ended."""
+        """Mark a flow as deleted, and remove its versions and aliases; its row is removed after its executions."""
         self.forget()
         self._database.write("UPDATE workflow_flows SET deleted = 1 WHERE id = ?", (flow.id,))
         for table in ("versions", "aliases"):
@@ -107,7 +107,7 @@ class FlowStore:
         return [_flow(row) for row in rows]
 
     def names_with(self, tenant: Tenant, containing: str, limit: int) -> list[str]:
-        """Return up to *limit* names of flows in which *containing*, in small letters, stands."""
+        """Return up to *limit* names of flows that contain *containing*, given in lower case, sorted."""
         where = "world = ? AND deleted = 0 AND instr(lower(name), ?) ORDER BY name LIMIT ?"
         values = self._tenants.id_of(tenant), containing, limit
         return [name for (name,) in self._database.read(f"SELECT name FROM workflow_flows WHERE {where}", values)]  # noqa: S608 - constants
@@ -129,16 +129,16 @@ class FlowStore:
         )
 
     def watch_definitions(self, on_new: Callable[[DefinitionId], None]) -> None:
-        """Call *on_new* with the id of each new definition, which may have been another's that has gone."""
+        """Call *on_new* with the id of each new definition; a removed definition may have had the same id before."""
         self._on_new = on_new
 
     def definition(self, definition: DefinitionId) -> str:
-        """Return a definition's text, which is empty when it has gone."""
+        """Return a definition's text, empty when it was removed."""
         row = self._database.read("SELECT text FROM workflow_definitions WHERE id = ?", (definition,)).fetchone()
         return "" if row is None else str(row[0])
 
     def keep_definition(self, flow: FlowRecord, text: str) -> FlowRecord:
-        """Return *flow* with the definition *text*, which is kept for executions and not made the flow's own."""
+        """Return *flow* with the definition *text*, which is stored for executions; the flow's own does not change."""
         tenant_id = self._database.read("SELECT world FROM workflow_flows WHERE id = ?", (flow.id,)).fetchone()[0]
         definition = DefinitionId(self._definition_id(tenant_id, flow.id, text))
         return replace(flow, definition=text, definition_id=definition)
@@ -157,7 +157,7 @@ class FlowStore:
         return int(row[0])
 
     def publish(self, flow: FlowRecord, description: str, now: Millis) -> VersionRecord:
-        """Keep *flow* as it is under the next number; numbers are never given twice."""
+        """Store *flow* as it is under the next version number; numbers are never reused."""
         number, tenant = self._database.write(
             "UPDATE workflow_flows SET versions_made = versions_made + 1 WHERE id = ? RETURNING versions_made, world",
             (flow.id,),
@@ -209,7 +209,7 @@ class FlowStore:
         self._database.write("DELETE FROM workflow_versions WHERE flow = ? AND number = ?", (flow, number))
 
     def put_alias(self, flow: FlowRecord, alias: AliasRecord) -> None:
-        """Keep an alias, new or changed."""
+        """Store an alias, new or changed."""
         other = alias.routes[1] if len(alias.routes) > 1 else (None, None)
         self._database.write(
             "INSERT OR REPLACE INTO workflow_aliases (flow, name, world, description, created_at, version, weight,"
@@ -245,7 +245,7 @@ class FlowStore:
 
 
 def _flow(row: tuple[Any, ...]) -> FlowRecord:
-    """Return the record of the values of `_FLOW`, which stand in the order of its fields."""
+    """Return the record of a row with the columns of `_FLOW`, which are in the order of its fields."""
     flow, name, uuid, text, definition, *settings, created_at, modified_at = row
     return FlowRecord(flow, name, uuid, text, definition, _SETTINGS.item(settings), created_at, modified_at)
 

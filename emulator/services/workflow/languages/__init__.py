@@ -1,1 +1,1 @@
-"""The languages of flows, and what their readers share; `engine.language` says what a language provides."""
+"""The languages of flows, and the parts that their readers share; `engine.language` is the interface of a language."""

@@ -1,6 +1,6 @@
-"""The text of a definition -> its tree: YAML or JSON whose every value knows its place, and what a refusal needs of it.
+"""Parses the text of a definition, YAML or JSON, into a tree in which every value has its line and column.
 
-Whatever reads raises `DefinitionError`, which names the field and its place.
+Every function that reads raises `DefinitionError`, which names the field and its place.
 """
 
 import re
@@ -50,7 +50,7 @@ class LocatedNode(NamedTuple):
     field: str
 
     def failure(self, message: str) -> DefinitionError:
-        """Return an error that points here."""
+        """Return a `DefinitionError` that points at this node."""
         return DefinitionError(message, self.node.line, self.node.column, self.field)
 
     def value(self) -> Any:
@@ -104,7 +104,7 @@ class LocatedNode(NamedTuple):
         return None
 
     def get(self, name: str) -> "LocatedNode":
-        """Return a member of a map that is known to be there."""
+        """Return a member of a map that is known to exist."""
         return next(part for key, part in self.members() if key == name)
 
     @property
@@ -118,10 +118,10 @@ class LocatedNode(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What reading the steps of one list adds to.
+    """The state of reading one list of steps.
 
-    ``warnings`` are remarks for the log, ``names`` the lines that names of steps stand in, ``jumps`` the places of the
-    names that these steps lead to.
+    ``warnings`` are remarks for the log, ``names`` maps the names of steps to their lines, ``jumps`` are the places of
+    the names that these steps lead to, which are checked at the end of the list.
     """
 
     warnings: list[str]
@@ -129,7 +129,7 @@ class Reading(NamedTuple):
     jumps: list[LocatedNode]
 
     def enter(self, what: str, part: LocatedNode) -> str:
-        """Return the name of a step, or *what* its language calls it; no other may have it."""
+        """Record and return the name of a step, which must be unique; *what* is the language's word for a step."""
         name = part.text()
         if name in self.names:
             line = self.names[name]
@@ -139,14 +139,14 @@ class Reading(NamedTuple):
         return name
 
     def warn(self, part: LocatedNode, message: str) -> None:
-        """Warn of something that is allowed and probably a mistake."""
+        """Add a warning about a value that is allowed and probably a mistake."""
         where = {"field": part.field, "line": part.node.line}
         self.warnings.append(Phrase("{field}: {message} (line {line})", message=message, **where))
 
 
 @contextmanager
 def noting(mistakes: list[DefinitionError]) -> Iterator[None]:
-    """Add the mistake that is found inside to *mistakes*."""
+    """Catch a `DefinitionError` raised inside, and add it to *mistakes*."""
     try:
         yield
     except DefinitionError as mistake:
@@ -159,7 +159,7 @@ def read_each(
     reading: Reading,
     mistakes: list[DefinitionError],
 ) -> tuple[Any, ...]:
-    """Return what *read* makes of each part, without those that have mistakes, which are added to *mistakes*."""
+    """Return the result of *read* for each part; parts with mistakes are left out and added to *mistakes*."""
     found = []
     for part in parts:
         try:
@@ -170,7 +170,7 @@ def read_each(
 
 
 def settle(mistakes: list[DefinitionError]) -> None:
-    """Raise the first of *mistakes*, which were found side by side, with the others behind it."""
+    """Raise the first of *mistakes*, if there are any, with the rest as its ``others``."""
     if mistakes:
         first, *others = mistakes
         first.others += tuple(others)
@@ -178,14 +178,14 @@ def settle(mistakes: list[DefinitionError]) -> None:
 
 
 def named(parts: Iterable[LocatedNode], member: str) -> list[str]:
-    """Return the names of steps as they stand there, whatever else is wrong with the steps."""
+    """Return the texts of *member* in all parts, such as the names of steps, even of parts with mistakes."""
     tables = (part.node for part in parts if isinstance(part.node, Table))
     entries = (entry for table in tables for entry in table.entries)
     return [value.text for key, value in entries if key.text == member and isinstance(value, Scalar)]
 
 
 def reachable(ways: Mapping[str, Iterable[str]], start: str) -> set[str]:
-    """Return the steps that *ways* lead to from *start*."""
+    """Return the steps that can be reached from *start* by *ways*, a map from each step to its successors."""
     reached: set[str] = set()
     waiting = [start]
     while waiting:
@@ -201,12 +201,12 @@ Finish = Callable[[Arguments, LocatedNode, Reading], Arguments]
 
 
 def as_it_is(values: Arguments, _part: LocatedNode, _reading: Reading) -> Arguments:
-    """Return the values that were read as the arguments of a class."""
+    """Return *values* unchanged: the `Finish` of a class whose arguments are the fields as read."""
     return values
 
 
 class StepType(NamedTuple):
-    """How a type of step is read: its class, its fields, and what makes the class's arguments of their values."""
+    """How a type of step is read: its class, its fields, and the function that makes the arguments of their values."""
 
     kind: type[Any]
     shape: Shape
@@ -216,5 +216,5 @@ class StepType(NamedTuple):
 def step_type(
     kind: type[Any], name: str, fields: Iterable[Field], finish: Finish = as_it_is, either: tuple[Either, ...] = ()
 ) -> StepType:
-    """Return how steps of the class *kind* are read, which the language calls *name*."""
+    """Return the `StepType` of the class *kind*; *name* is the name of the type in the language."""
     return StepType(kind, Shape(name, tuple(fields), kind, either), finish)

@@ -1,7 +1,7 @@
-"""Advice for what is indented wrongly: text that is no YAML, and fields that have got to the wrong level.
+"""Advice for wrong indentation: in text that is no valid YAML, and for fields at the wrong level.
 
-What cannot be parsed is compared with the lines above; a field that is unknown where it stands, and known to what
-stands right above it, was meant to be inside.
+A line that cannot be parsed is compared with the lines above; a field that is unknown at its level, and known inside
+the value right above it, was meant to be inside that value.
 """
 
 from collections.abc import Collection, Iterator
@@ -18,7 +18,7 @@ _CAUSED_BY_INDENTATION: Final = (
     Phrase("block sequence entries are not allowed in this context"),
     Phrase("a name must be followed by ': '"),
 )
-"""What libyaml says of lines whose level was not begun above."""
+"""The messages of libyaml for lines whose indentation level was not begun above."""
 
 OTHERS: Final = (
     Phrase("did not find expected node content"),
@@ -34,11 +34,11 @@ OTHERS: Final = (
     Phrase("a tab cannot indent; use spaces"),
     Phrase("control characters are not allowed"),
 )
-"""The other complaints that people meet."""
+"""The other messages of libyaml that users meet."""
 
 
 def not_yaml(error: UnreadableYaml, text: str) -> Phrase:
-    """Return what is wrong with *text*, which is no YAML, with the levels that its line could have had."""
+    """Return a message about *text*, which is no valid YAML, with the levels that the line could have had."""
     problem = Phrase(error.problem)
     lines = text.split("\n")
     if problem in _CAUSED_BY_INDENTATION and error.line <= len(lines):
@@ -52,7 +52,7 @@ def not_yaml(error: UnreadableYaml, text: str) -> Phrase:
 
 
 def _levels(lines: list[str]) -> Iterator[int]:
-    """Yield the columns at which maps and lists were begun that the last of *lines* has not left."""
+    """Yield the columns of the maps and lists that are still open at the last of *lines*."""
     inside = None
     for line in reversed(lines):
         text = line.strip()
@@ -74,7 +74,7 @@ def _indent(line: str) -> int:
 
 
 def indentation(table: Table, key: Scalar, shape: Shape | None, known: Collection[str]) -> str:
-    """Return advice for the unknown *key* of a *table*, empty when what stands above has no such field either."""
+    """Return advice for the unknown *key* of a *table*, empty when the value above it has no such field either."""
     keys = [each for each, _ in table.entries]
     above = next((each.text for each in reversed(keys[: keys.index(key)]) if each.text in known), None)
     field = next((each for each in shape or () if each.name == above), None)
@@ -84,7 +84,7 @@ def indentation(table: Table, key: Scalar, shape: Shape | None, known: Collectio
 
 
 def _inside(kind: Kind) -> set[str]:
-    """Return the names of the fields of what a value of *kind* holds."""
+    """Return the names of the fields inside a value of *kind*."""
     kind = bare(kind)
     if isinstance(kind, Items):
         return _inside(kind.kind)

@@ -1,7 +1,7 @@
-"""The notation of definitions of flows: every value has a place, and whatever is refused is refused there.
+"""The notation of definitions of flows: reads fields, and raises errors with the place of the value.
 
-The fields of both languages are rows of the one vocabulary of attributes. What they have in common is read here; what
-a language looks at in a way of its own, such as an expression or a list of steps, is an `Also` with its reader.
+The fields of both languages are rows of the one vocabulary of attributes. Values of common kinds are read here; values
+of one language, such as an expression or a list of steps, are an `Also` with a reader of the language.
 """
 
 import re
@@ -44,7 +44,7 @@ FORM: Final = "definition"
 NAME_TEXT: Final = Text(form=NAME.pattern.removesuffix(r"\Z"), expected=A_NAME)
 
 Reader = Callable[[LocatedNode, Reading], Any]
-"""(place, what reading the steps around it adds to) -> what is kept; raises DefinitionError."""
+"""Reads the value at a place, as a part of a `Reading`; raises DefinitionError."""
 
 
 _Row = tuple[str, str, Reader, bool, bool]
@@ -59,10 +59,10 @@ class _Plan(NamedTuple):
 
 
 class Definitions(Notation[Reader]):
-    """How a language of flows writes values; unknown fields are refused.
+    """The notation of values in a language of flows; unknown fields are refused.
 
-    Text is what stands there, so that ``404`` without quotes is the text 404. Null counts as absent, but where any
-    value is taken.
+    A text is the scalar as written, so that ``404`` without quotes is the text 404. Null counts as absent, except where
+    any JSON value is allowed.
     """
 
     def __init__(self) -> None:
@@ -84,9 +84,9 @@ class Definitions(Notation[Reader]):
     def gather(
         self, shape: Shape, part: LocatedNode, reading: Reading, mistakes: list[DefinitionError]
     ) -> dict[str, Any]:
-        """Return what `read` does, without the fields that have mistakes, which are added to *mistakes*.
+        """Do as `read`, but leave out fields with mistakes and add these to *mistakes*.
 
-        Raises: DefinitionError for what is no map.
+        Raises: DefinitionError when *part* is no map.
         """
         table = part.node
         if not isinstance(table, Table):
@@ -114,7 +114,7 @@ class Definitions(Notation[Reader]):
         return found
 
     def finished(self, shape: Shape, finish: Finish, part: LocatedNode, reading: Reading) -> dict[str, Any]:
-        """Return what *finish* makes of the fields, of which it gets those that have no mistakes.
+        """Return the result of *finish* for the fields without mistakes; raise all mistakes, also those it finds.
 
         Raises: DefinitionError.
         """
@@ -144,7 +144,7 @@ class Definitions(Notation[Reader]):
     def unknown(
         self, part: LocatedNode, known: Collection[str], reading: Reading, shape: Shape | None = None
     ) -> Iterator[DefinitionError]:
-        """Yield the mistakes of fields of the map at *part* that are not *known*; *shape* is what it should have."""
+        """Yield a mistake for each field of the map at *part* that is not *known*; *shape* is the shape of the map."""
         assert isinstance(part.node, Table)
         for key, _ in part.node.entries:
             if key.text not in known:
@@ -320,12 +320,12 @@ def _text(part: LocatedNode, _reading: Reading) -> str:
 
 
 def placed(part: LocatedNode, _reading: Reading) -> LocatedNode:
-    """Return the place itself, for what can be read only when other fields have been."""
+    """Return the place unread, for a field that can be read only after other fields."""
     return part
 
 
 def led_to(part: LocatedNode, reading: Reading) -> str:
-    """Return the name of a step that another one leads to; the list of both is asked for it when all has been read."""
+    """Return the name of a step that another one leads to; that it exists is checked when the whole list is read."""
     reading.jumps.append(part)
     return part.text()
 

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 KEPT = 128
 SHORT_CHARS = 2 * 1024
-"""About two milliseconds of parsing, once per definition and start of the emulator."""
+"""The longest text that is parsed on the loop: about two milliseconds, once per definition and start."""
 
 
 def read_program(text: str) -> Program:
-    """Return the program that the definition *text*, YAML or JSON, stands for.
+    """Return the program of the definition *text*, YAML or JSON.
 
     Takes about half a millisecond for ten steps and grows with the text, and some 20 ms more on the first call, which
     loads the language; the caller keeps the result.
@@ -46,7 +46,7 @@ def read_program(text: str) -> Program:
 
 
 def _is_machine(root: "Node") -> bool:
-    """Whether a document is meant to be of the state machine language: keys there begin with a capital letter."""
+    """Whether a document is of the state machine language, whose keys begin with a capital letter."""
     from emulator.wire.yaml import Table
 
     return isinstance(root, Table) and any(
@@ -61,7 +61,7 @@ def _is_quick(text: str) -> bool:
 
 
 class Programs:
-    """Programs by the ids of their definitions. Whatever reads one raises `DefinitionError`."""
+    """A cache of programs by the ids of their definitions. Methods that read one raise `DefinitionError`."""
 
     def __init__(self, text_of: Callable[[DefinitionId], str]) -> None:
         self._text_of = text_of
@@ -69,7 +69,7 @@ class Programs:
         self._thread: ThreadPoolExecutor | None = None
 
     async def read(self, text: str) -> Program:
-        """Parse a definition without holding the loop."""
+        """Parse a definition, a long one in a thread so that the loop is not blocked."""
         if _is_quick(text):
             return read_program(text)
         if self._thread is None:
@@ -101,7 +101,7 @@ class Programs:
         return self.find(definition) or self.keep(definition, read_program(self._text_of(definition)))
 
     async def load(self, definition: DefinitionId) -> None:
-        """Read a definition in a thread, and keep it unless its id stands for another one by then, or for none."""
+        """Read a definition in a thread, and cache its program unless the id was removed or reused meanwhile."""
         text = self._text_of(definition)
         if text:
             program = await self.read(text)
@@ -109,14 +109,14 @@ class Programs:
                 self.keep(definition, program)
 
     def keep(self, definition: DefinitionId, program: Program) -> Program:
-        """Keep a program that has been read already."""
+        """Cache and return a program that has been read already."""
         self._programs[definition] = program
         if len(self._programs) > KEPT:
             self._programs.popitem(last=False)
         return program
 
     def drop(self, definition: DefinitionId) -> None:
-        """Forget one program, whose definition has gone."""
+        """Remove one program, whose definition was removed, from the cache."""
         self._programs.pop(definition, None)
 
     def clear(self) -> None:

@@ -1,8 +1,8 @@
 """Parameters, and what refers to them in the definition of a flow: ``!Ref Name`` and its like, and ``${Name}``.
 
-A definition is read without its template, so each reference gets the value that a parameter has, or stands aside: a
-resource takes its place while the definition is read. A conversion puts it back afterwards; where a flow is rehearsed,
-the resource is called as the reference says, so that mocks can be for it.
+A definition is read without its template, so each reference is replaced by the value of a parameter or, without one, by
+a placeholder in the form of a resource. A conversion puts the reference back afterwards; in a rehearsal the resource
+has a name made of the reference, for which mocks can be given.
 
 Source: functions of Resource Orchestration Service templates.
 """
@@ -17,10 +17,10 @@ from emulator.services.workflow.engine.language import DefinitionError, Program
 from emulator.services.workflow.languages.programs import read_program
 
 ACCOUNT: Final = "{accountID}"
-"""What definitions in files have in the place of the account's id."""
+"""The text in place of the account's id in definitions in files."""
 
 ZEROS: Final = "0" * len(ACCOUNT)
-"""Digits in the place of an account's id that is not known, as many as it takes to leave every column where it is."""
+"""Digits in place of an unknown account id, as long as `ACCOUNT`, so that columns stay the same."""
 
 _NAME: Final = r"[A-Za-z_][\w:.-]*"
 _IN_TEXT: Final = re.compile(rf"\$\{{({_NAME})\}}")
@@ -30,7 +30,7 @@ _NUMBER: Final = re.compile(r"-?\d{1,15}(\.\d{1,15})?\Z")
 
 
 class Reference(NamedTuple):
-    """A reference that is still there: ``placeholder`` is in its place, ``written`` how it is put back.
+    """A reference without a value: ``placeholder`` is in its place, ``written`` is its text in the definition.
 
     ``inner`` are the tags inside its value, with their lines.
     """
@@ -48,7 +48,7 @@ class Reference(NamedTuple):
 
     @property
     def resource(self) -> str:
-        """A function that is called as the reference says: ``!Ref shop/pay`` is ``pay`` of the service ``shop``."""
+        """The ARN of a function named after the reference: ``!Ref shop/pay`` is ``pay`` of the service ``shop``."""
         named = _NAMED.fullmatch(self.written)
         if named is None:
             return self.placeholder
@@ -61,7 +61,7 @@ class Reference(NamedTuple):
 
 
 class Misplaced(Exception):
-    """A reference that has no place in what was made of the definition."""
+    """A reference that cannot be put back, because its placeholder is inside another value."""
 
     def __init__(self, reference: Reference) -> None:
         self.reference = reference
@@ -69,20 +69,20 @@ class Misplaced(Exception):
 
 
 class Standalone(NamedTuple):
-    """A definition without its template: its text as it can be read, and the references that have got no value."""
+    """A definition without its template: its readable text, and the references without values."""
 
     text: str
     references: tuple[Reference, ...]
 
     @property
     def resources(self) -> frozenset[str]:
-        """The resources that stand in the text for something that only the template knows."""
+        """The resources in the text that stand for references without values."""
         return frozenset(each.resource for each in self.references)
 
     def program(self) -> Program:
         """Return the program of the text.
 
-        Raises: DefinitionError, which asks for a value where a resource cannot stand for it.
+        Raises: DefinitionError, which asks for a parameter where a resource cannot stand for the reference.
         """
         try:
             return read_program(self.text)
@@ -97,7 +97,7 @@ class Standalone(NamedTuple):
 
 
 def standalone(text: str, parameters: Mapping[str, str] | None = None, account: str = ZEROS) -> Standalone:
-    """Return a definition as it can be read without its template; *account* is in the place of ``{accountID}``."""
+    """Return a definition with its references replaced, and ``{accountID}`` replaced by *account*."""
     text, references = stand_ins(text.replace(ACCOUNT, account), parameters)
     for each in references:
         text = text.replace(each.placeholder, each.resource)
@@ -105,10 +105,10 @@ def standalone(text: str, parameters: Mapping[str, str] | None = None, account: 
 
 
 def stand_ins(text: str, parameters: Mapping[str, str] | None = None) -> tuple[str, list[Reference]]:
-    """Return *text* with values for its references, and those that have got none but a resource in their place.
+    """Return *text* with its references replaced by values or placeholders, and the references without values.
 
-    What stands outside of tagged values keeps its line, and its column as well unless it follows one on its line. A
-    text that is no YAML is returned as it is.
+    Text outside of tagged values keeps its line, and its column unless it follows such a value on its line. Invalid
+    YAML is returned as it is.
     """
     values = parameters or {}
     text, references = _without_tags(text, values)
@@ -124,7 +124,7 @@ def stand_ins(text: str, parameters: Mapping[str, str] | None = None) -> tuple[s
 
 
 def put_back(text: str, references: list[Reference]) -> str:
-    """Return *text* with references in the places of their placeholders.
+    """Return *text* with placeholders replaced by their references.
 
     Raises: Misplaced for one that stands inside another value, such as an expression.
     """
@@ -169,7 +169,7 @@ def _without_tags(text: str, values: Mapping[str, str]) -> tuple[str, list[Refer
 
 
 def _spans(yaml: Any, text: str) -> list[tuple[str, Any, Any, list[tuple[str, int]]]]:
-    """Return the outermost values that have a tag of their own, where they begin and end, and the tags inside."""
+    """Return the outermost tagged values: tag, begin, end, and the tags inside with their lines."""
     events: Any = yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     spans: list[tuple[str, Any, Any, list[tuple[str, int]]]] = []
     opened: list[bool] = []
@@ -207,7 +207,7 @@ def _in_one_line(yaml: Any, text: str) -> str:
 
 
 def _value(written: str, values: Mapping[str, str]) -> str | None:
-    """Return what a reference stands for, None when no parameter says it."""
+    """Return the value of a reference, None when no parameter gives it."""
     tag, _space, rest = written.partition(" ")
     name = rest.strip("'\"")
     if tag in {"!Ref", "!GetAtt"}:

@@ -28,7 +28,7 @@ _ACTION = re.compile(r"([A-Za-z][A-Za-z0-9_-]*):([A-Za-z][A-Za-z0-9_]*)\Z")
 
 _IDENTIFIER = "[A-Za-z_][A-Za-z0-9_-]*"
 _FILLED_IN = re.compile(r"[${}<>*\[\]]")
-"""What names have that stand for others, such as ``${queue}`` and ``<topic>``."""
+"""Characters in names that another tool fills in, such as ``${queue}`` and ``<topic>``."""
 
 _FORMS: Final = alternatives(
     (
@@ -42,7 +42,7 @@ _FORMS: Final = alternatives(
 
 
 def parse_arn(text: str) -> ArnTarget:
-    """Return what an ARN names; in a service segment the qualifier is the text behind the first dot.
+    """Return the resource that an ARN names; in a service segment the qualifier is the text behind the first dot.
 
     Raises: ValueError with a text for the client when the form is not known.
     """
@@ -63,9 +63,9 @@ def parse_arn(text: str) -> ArnTarget:
 
 
 def impossible_name(target: ArnTarget) -> Phrase | None:
-    """Return that nothing can have a name of an ARN, None when something can, or when another tool fills it in.
+    """Return a message when no resource can have the name in an ARN; None when one can, or another tool fills it in.
 
-    No mistake of a definition's form: a task looks up what it calls when it runs.
+    Such a name is not a mistake of the definition's form: a task looks up its target when it runs.
     """
     match target:
         case QueueResource(queue=name) | TopicResource(topic=name):
@@ -86,7 +86,7 @@ def impossible_name(target: ArnTarget) -> Phrase | None:
 
 
 def parse_action(text: str) -> ActionResource:
-    """Return what ``{serviceName}:{apiName}`` names.
+    """Return the action that ``{serviceName}:{apiName}`` names.
 
     Raises: ValueError with a text for the client when it has another form.
     """

@@ -1,6 +1,6 @@
-"""What the programs of all languages do with a strand: its steps one after another, each from `Phase` to `Phase`.
+"""The decisions on a strand that all languages share: step after step, each from `Phase` to `Phase`.
 
-A language says what happens in a phase; here it is looked up, and what cannot be evaluated is answered.
+A language has a method for each phase; this module selects the method, and handles expressions that fail.
 """
 
 from abc import abstractmethod
@@ -37,15 +37,15 @@ def _while_called(program: Program, facts: Facts, state: ExecutionState, strand:
 
 
 class StrandProgram(Program):
-    """A program that takes a strand from step to step; a method for each phase of an entered step, and for both ends.
+    """A program with a method for each phase of an entered step, for entering a step and for the end of a strand.
 
-    All of them may raise `FAULTS`, for what cannot be evaluated, and TooMuchData.
+    All of these may raise TooMuchData, and `FAULTS` for an expression that cannot be evaluated.
     """
 
     __slots__ = ()
 
     _by_phase: ClassVar[tuple[_Decision, ...]]
-    """In the order of `Phase`; a tuple, because hashing a member of an Enum costs more than most of these."""
+    """The methods in the order of `Phase`; a tuple, because hashing an Enum member costs more than most of them."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Look the methods up once for all decisions."""
@@ -111,11 +111,11 @@ class StrandProgram(Program):
 
     @abstractmethod
     def after_started(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
-        """Return what a step does that has started: it waits, opens strands, is scheduled, or has succeeded."""
+        """Return what follows the start of a step: it waits, opens strands, is scheduled, or has succeeded."""
 
     @abstractmethod
     def after_joined(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-        """Return the events of a step inside which all has ended well."""
+        """Return the events of a step whose inner steps have ended well."""
 
     @abstractmethod
     def after_succeeded(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
@@ -130,7 +130,7 @@ class StrandProgram(Program):
         return after_trouble(facts, state, strand, entry, self.retry_of(entry), self.next_attempt, self.caught)
 
     def after_failing(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
-        """Return what a step does inside which something has failed: it fails with the same error."""
+        """Return what follows the failure of an inner step: the outer step fails with the same error."""
         return (failed(state, strand, entry, entry.error, entry.cause),)
 
     @abstractmethod
@@ -160,7 +160,7 @@ class StrandProgram(Program):
         """Return the event that leaves a step whose error is caught, None when nothing catches it."""
 
     def fault(self, facts: Facts, state: ExecutionState, strand: Strand, cause: str) -> Events:
-        """Return the events after something that cannot be evaluated: the step may catch it, else it fails.
+        """Return the events for an evaluation error: the step may catch it, else it fails.
 
         Outside a step (the input of the next one, the output of the flow) the execution fails.
         """

@@ -1,11 +1,11 @@
 """Operators in the expressions of both languages: the nodes of a tree, their evaluation, printing and parsing.
 
 From the tightest: ``!`` and ``-``, one comparison, ``&&``, ``||``. Printing gives the shortest usual form that parses
-back to an equal tree. ``&&`` and ``||`` stop at the first operand that decides. What an operator takes, and what stands
-for nothing, is the `Evaluation`'s to say; what the leaves are, the parser's of a language.
+back to an equal tree. ``&&`` and ``||`` stop at the first operand that decides. The `Evaluation` defines which operands
+an operator accepts, and the value of missing operands; the parser of a language defines the leaves.
 
-Evaluation is total and bounded: whatever the data holds, it gives a JSON value or `MISSING`, or raises
-`EvaluationError`; the work and the size of what is made come out of a `Budget`.
+Evaluation is total and bounded: for any data, it gives a JSON value or `MISSING`, or raises `EvaluationError`; its work
+and the size of its results are limited by a `Budget`.
 
 Source: choice step, Serverless Workflow guide, and expressions, CloudFlow documentation; the order of operators other
 than comparison before ``&&`` is assumed.
@@ -27,7 +27,7 @@ MAX_WORK: Final = 4 * 1024 * 1024
 
 
 class Budget:
-    """What an evaluation may still do."""
+    """The work that an evaluation may still do, counted as for `MAX_WORK`."""
 
     __slots__ = ("left",)
 
@@ -35,13 +35,16 @@ class Budget:
         self.left = work
 
     def spend(self, work: int) -> None:
-        """Subtract *work* from the remaining budget."""
+        """Subtract *work* from the remaining budget.
+
+        Raises: EvaluationError when it is exhausted.
+        """
         self.left -= work
         if self.left < 0:
             raise EvaluationError("the expression makes too much data")
 
     def weigh(self, value: Any, depth: int = 0) -> None:
-        """Spend what a JSON value weighs: its characters and values.
+        """Spend the weight of a JSON value: the number of its characters and values.
 
         Raises: EvaluationError, also when it nests too deep.
         """
@@ -64,7 +67,7 @@ class Budget:
 
 
 class Chance(Protocol):
-    """Random values that are the same when an evaluation is made again after a crash."""
+    """Random values that are the same when an evaluation is repeated after a crash."""
 
     def number(self) -> int:
         """Return the next random number of 128 bits."""
@@ -72,10 +75,10 @@ class Chance(Protocol):
 
 
 class Evaluation:
-    """What a tree is evaluated on: *find* gives the value of a root such as ``$Input``.
+    """The data and rules of an evaluation: *find* returns the value of a root such as ``$Input``.
 
-    As the state machine language has it: operators take what they are for, and a path that matches nothing is null in
-    an array, an object or an argument.
+    The rules are those of the state machine language: an operand of the wrong type is an error, and a path that matches
+    nothing is null in an array, an object or an argument.
     """
 
     __slots__ = ("budget", "chance", "find")
@@ -104,7 +107,7 @@ class Evaluation:
         return None if value is MISSING else value
 
     def weigh(self, value: Any) -> None:
-        """Account for a value that is looked at or made."""
+        """Spend the weight of a value that is read or made."""
         self.budget.weigh(value)
 
 
@@ -112,7 +115,7 @@ OR, AND, COMPARISON, UNARY = range(4)
 
 
 class Term(ABC):
-    """A node of a tree; ``precedence`` says how tightly it holds together."""
+    """A node of a tree; ``precedence`` is that of its operator, for printing."""
 
     __slots__ = ()
 
@@ -210,7 +213,7 @@ class Comparison(Term):
     right: Term
 
     def value(self, evaluation: Evaluation) -> Any:
-        """Return whether it holds."""
+        """Return whether the comparison holds."""
         left, right = self.left.value(evaluation), self.right.value(evaluation)
         for side in (left, right):
             if side is not MISSING:
@@ -230,7 +233,7 @@ class And(Term):
     operands: tuple[Term, ...]
 
     def value(self, evaluation: Evaluation) -> Any:
-        """Return whether all hold."""
+        """Return whether all operands are true."""
         return all(evaluation.truth(each, "&&") for each in self.operands)
 
     def __str__(self) -> str:
@@ -246,7 +249,7 @@ class Or(Term):
     operands: tuple[Term, ...]
 
     def value(self, evaluation: Evaluation) -> Any:
-        """Return whether one holds."""
+        """Return whether one operand is true."""
         return any(evaluation.truth(each, "||") for each in self.operands)
 
     def __str__(self) -> str:
@@ -264,7 +267,7 @@ WORDS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None}
 
 
 class Token(NamedTuple):
-    """A piece of an expression; ``value`` is what a language has read it as."""
+    """A token of an expression; ``value`` is its value as parsed by the language."""
 
     kind: str
     text: str
@@ -274,10 +277,10 @@ class Token(NamedTuple):
 
 
 class OperatorParser(ABC):
-    """One pass over the tokens of an expression; a language adds its tokens and its operands.
+    """A recursive-descent parser of operators; a language adds its tokens and its operands.
 
-    ``token`` is the present one; signs are of kind ``sign``, the last one is of kind ``end``. Whatever reads raises
-    ExpressionError.
+    ``token`` is the present one; signs are of kind ``sign``, the last one is of kind ``end``. Every method that reads
+    raises ExpressionError.
     """
 
     COMPARISONS: ClassVar[frozenset[str]] = frozenset({"==", "!=", "<", "<=", ">", ">="})
@@ -293,7 +296,7 @@ class OperatorParser(ABC):
 
     @abstractmethod
     def _primary(self) -> Term:
-        """Read an operand that no sign stands before."""
+        """Read an operand without a sign in front."""
 
     def whole(self) -> Term:
         """Read the whole text."""

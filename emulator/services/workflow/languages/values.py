@@ -1,9 +1,9 @@
-"""Values in the expressions of every language: nothing there, and how two values compare.
+"""Values in the expressions of every language: missing values, and the comparison of two values.
 
 JSON values are treated as immutable by the whole engine: a value found by a path is handed out as it is, not copied, so
 no caller may change one in place. Comparing is total:
 
-- Nothing there: every comparison with it is false, only ``!=`` is true.
+- A missing value: every comparison with it is false, only ``!=`` is true.
 - Two numbers compare by size, two texts by code point; booleans, nulls, arrays and objects know only equality.
 - Different types are equal when their text forms are: ``true`` and ``"true"``, ``1`` and ``"1"``; no order among them.
 
@@ -46,7 +46,7 @@ class Missing(Enum):
 
 
 MISSING: Final = Missing.MISSING
-"""What a path yields where the data has nothing; not the same as ``None``, which is JSON's null."""
+"""The value of a path that finds nothing in the data; not the same as ``None``, which is JSON's null."""
 
 
 def compare(sign: ComparisonSign, left: Any, right: Any) -> bool:

@@ -1,7 +1,7 @@
-"""Answers of mocks as what comes of a task's call, in the form that the called service gives it.
+"""Turns answers of mocks into results of a task's call, in the form that the called service gives.
 
 A mock is for a step by its name, for a function (``service/function`` or ``function``), or for an action such as
-``MNS:SendMessage``; the first of these that has one answers.
+``MNS:SendMessage``; the first of these that has a mock answers.
 """
 
 from collections.abc import Mapping
@@ -19,14 +19,14 @@ from emulator.wire.answers import Answer, Script, action_key, read_script
 
 
 def function_name(resource: Resource) -> str | None:
-    """Return ``service/function`` or ``function`` of a function, None for anything else."""
+    """Return ``service/function`` or ``function`` for a function, None for any other resource."""
     if not isinstance(resource, FunctionResource):
         return None
     return f"{resource.service}/{resource.function}" if resource.service else resource.function
 
 
 def named_by(task: Task, target: Resource | None) -> list[str]:
-    """Return the names by which a mock may be for a task that calls *target*, the nearest one first."""
+    """Return the names of mocks that apply to a task that calls *target*, in order of precedence."""
     resource = target or task.resource
     function = function_name(resource)
     names = [task.name, *([function] if function else []), action_key(resource.action)]
@@ -35,14 +35,14 @@ def named_by(task: Task, target: Resource | None) -> list[str]:
 
 
 class Mocks:
-    """The mocks of one execution, by their names; each has its own turn."""
+    """The mocks of one execution, by their names; each counts the answers it has given."""
 
     def __init__(self, scripts: Mapping[str, Script]) -> None:
         self._scripts = {action_key(name) if ":" in name else name: script for name, script in scripts.items()}
         self._given: dict[str, int] = {}
 
     def next(self, call: CallService) -> Answer | None:
-        """Return the answer to a call; None when no mock is for it, or the real thing is to answer."""
+        """Return the next answer to a call; None when no mock applies, or when the mock passes the call through."""
         for name in named_by(call.step, target_of(call)):
             script = self._scripts.get(name)
             if script is not None:
@@ -53,7 +53,7 @@ class Mocks:
 
 
 def read_mock(document: Any) -> Script:
-    """Read what a file says of one mock: an answer, a list of them, or ``{"answers": [...], "then": ...}``.
+    """Read the value of one mock: an answer, a list of them, or ``{"answers": [...], "then": ...}``.
 
     Raises: ValueError with a sentence.
     """
@@ -65,7 +65,7 @@ def read_mock(document: Any) -> Script:
 
 
 def refused_parameters(call: CallService) -> Result | None:
-    """Return the result of a call that cannot be made because of its own parameters, None for one that can."""
+    """Return the result of a call whose parameters are invalid, None when they are valid."""
     try:
         call.step.parameters(call.input)
         call.step.target(call.input)
@@ -75,7 +75,7 @@ def refused_parameters(call: CallService) -> Result | None:
 
 
 def result_of(call: CallService, answer: Answer) -> Result:
-    """Return what a call brings when it is answered like this."""
+    """Return the result of a call that a mock answers with *answer*."""
     target = target_of(call)
     if isinstance(target, FunctionResource):
         failed = "HandledInvocationError" if answer.failed else None
@@ -88,7 +88,7 @@ def result_of(call: CallService, answer: Answer) -> Result:
 
 
 def report_of(answer: Answer) -> Result:
-    """Return an answer as the result that is reported of a task."""
+    """Return *answer* as the result in a report of a task."""
     if answer.failed:
         return Result(error=answer.error_type, cause=answer.error_message)
     return Result(output=answer.value if isinstance(answer.value, str) else canonical(_value(answer)))
@@ -99,12 +99,12 @@ def _value(answer: Answer) -> Any:
 
 
 def is_reported(task: Task) -> bool:
-    """Whether the end of a task is reported, and not the reply of its call."""
+    """Whether a task ends with a report, rather than with the reply to its call."""
     return task.pattern == "waitForCallback" or (task.pattern == "sync" and not task.reply_is_result)
 
 
 def give(drive: Drive, call: CallService, answer: Answer) -> None:
-    """Return a call with *answer*."""
+    """Answer a call of *drive* with *answer*: post its reply or report after the answer's delay."""
     refused = refused_parameters(call)
     if refused is not None:
         drive.post(0, Replied(call.entry, call.attempt, refused))

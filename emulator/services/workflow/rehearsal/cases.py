@@ -1,7 +1,7 @@
-"""Cases of a flow: an input, answers in place of what tasks call, and what is expected to come of it.
+"""Test cases of a flow: an input, mocks of tasks, and the expected result.
 
-A file of cases names its flow and the cases, in YAML or JSON. ``mocks`` and ``input`` of the file are there for every
-case; a case's own come on top. Nothing is called and no time passes: a case takes about as long as its events.
+A file of cases names its flow and the cases, in YAML or JSON. ``mocks`` and ``input`` of the file apply to every case;
+a case's own take precedence. Nothing is called and no time passes.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ from emulator.wire.durations import parse_duration
 from emulator.wire.yaml import Node, Sequence, Table, plain_value
 
 BEGINNING: Final = Millis(1_704_067_200_000)
-"""When every case begins: 2024-01-01T00:00:00Z."""
+"""The time at which every case begins: 2024-01-01T00:00:00Z."""
 
 _FILE: Final = ("flow", "cases", "mocks", "input", "fixtures", "parameters", "strict")
 _CASE: Final = ("name", "input", "mocks", "expect", "tags", "use")
@@ -41,7 +41,7 @@ _STATUSES: Final = ("Succeeded", "Failed", "TimedOut", "Waiting")
 
 @frozen
 class Case:
-    """One case. ``line`` is where it stands; ``expected`` has the members of ``expect`` that are given."""
+    """One case. ``line`` is its line in the file; ``expected`` has the given members of ``expect``."""
 
     name: str
     line: int
@@ -53,9 +53,9 @@ class Case:
 
 @frozen
 class Suite:
-    """A file of cases and the flow it is for; ``doubts`` are mocks that answer what nothing real does.
+    """A file of cases and its flow; ``doubts`` are messages about mocks with answers that no real service gives.
 
-    ``parameters`` are what the definition was read with.
+    ``parameters`` are those with which the definition was read.
     """
 
     file: Path
@@ -77,22 +77,22 @@ class Outcome(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        """Whether all came as expected."""
+        """Whether the execution did everything as expected."""
         return not self.reasons
 
 
 def read_suite(file: Path, parameters: Mapping[str, str] | None = None, within: Path | None = None) -> Suite:
-    """Read a file of cases and the flow it names, which is looked for from the file's folder.
+    """Read a file of cases and the flow it names, whose path is relative to the file's folder.
 
     *parameters* take precedence over those of the file.
 
-    Raises: CaseError; also for what is not in the folder *within*, where one is given.
+    Raises: CaseError; also for files outside the folder *within*, where one is given.
     """
     return _Reader(file, within).suite(parameters or {})
 
 
 def load_program(path: Path, parameters: Mapping[str, str]) -> Program:
-    """Return the program of the definition in a file, with *parameters* for what only its template knows.
+    """Return the program of the definition in a file, with *parameters* as the values of its references.
 
     Raises: OSError, UnicodeDecodeError, DefinitionError.
     """
@@ -245,7 +245,7 @@ class _Unmocked(Exception):
 
 
 def run_case(suite: Suite, case: Case, coverage: Coverage) -> Outcome:
-    """Run a case and compare what came with what is expected.
+    """Run a case and compare the result with the expected one.
 
     A task without a mock returns an empty object if the expected path goes through it, else it fails the case.
     """
@@ -272,7 +272,7 @@ def run_case(suite: Suite, case: Case, coverage: Coverage) -> Outcome:
 
 
 def facts_of(program: Program, name: str, given: dict[str, Any]) -> Facts:
-    """Return the facts of an execution that exists nowhere; its ids follow from its *name*."""
+    """Return the facts of an execution that is not stored; its ids and tokens follow from its *name*."""
     secret = name.encode()
     return Facts(
         program=program,
@@ -285,7 +285,7 @@ def facts_of(program: Program, name: str, given: dict[str, Any]) -> Facts:
 
 
 def actual_of(drive: Drive) -> dict[str, Any]:
-    """Return what an execution did, by the members of ``expect``; ``Waiting`` is one to which nothing comes."""
+    """Return what an execution did, by the members of ``expect``; the status ``Waiting`` means that it never ends."""
     state = drive.state
     scheduled = [event for event in drive.history if isinstance(event, TaskScheduled)]
     sent: dict[str, Any] = {}
@@ -311,7 +311,7 @@ def _output(drive: Drive) -> Any:
 
 
 def shown_history(drive: Drive) -> list[dict[str, Any]]:
-    """Return the events as GetExecutionHistory has them, without their times."""
+    """Return the events of *drive* in the form of GetExecutionHistory, without their times."""
     notation = drive.facts.program.notation
     return [
         {

@@ -1,7 +1,7 @@
-"""What of a definition executions have taken: steps, ways, conditions, retries, timeouts, loops.
+"""Coverage of a definition by executions: steps, ways, conditions, retries, timeouts, loops.
 
-Everything that can be taken is an `Item`. A `Tracer` sees the events of one execution and collects what it takes. Steps
-are known by the lists they stand in, because names may repeat in other scopes of a state machine.
+Everything that can be covered is an `Item`. A `Tracer` receives the events of one execution and collects the items it
+covers. Steps are identified by the lists they are in, because names may repeat in other scopes of a state machine.
 """
 
 from collections import Counter
@@ -37,7 +37,7 @@ PHRASES: Final = (
 
 
 class Phrase(str):
-    """A text made of a pattern and names, which can be said in another language; equal to the text itself."""
+    """A text made of a pattern and names, which can be translated; equal to the English text itself."""
 
     __slots__ = ("fields", "pattern")
 
@@ -52,12 +52,12 @@ class Phrase(str):
         return made
 
     def said(self, say: Callable[[str], str]) -> str:
-        """Return the text in the words of *say*."""
+        """Return the text, its pattern translated by *say*."""
         return say(self.pattern).format(**self.fields)
 
 
 class Item(NamedTuple):
-    """Something that can be taken: of which step, and what of it. ``text`` tells a person."""
+    """An item of coverage: a step, and ``what`` of the step is covered, empty for the step itself."""
 
     kind: ItemKind
     step: str
@@ -65,11 +65,11 @@ class Item(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What is taken, in words."""
+        """The item in English words."""
         return self.said(str)
 
     def said(self, say: Callable[[str], str]) -> str:
-        """Return the same in the words of *say*, which returns a text in the reader's language."""
+        """Return the item in words, translated by *say*."""
         if not self.what:
             return self.step
         what = self.what.said(say) if isinstance(self.what, Phrase) else self.what
@@ -87,22 +87,22 @@ class Coverage:
         self._collect(program.steps, "")
 
     def missing(self) -> list[Item]:
-        """Return the items that nothing has taken."""
+        """Return the items that no execution has covered."""
         return [item for item in self.items if not self.taken[item]]
 
     def counts(self, kind: ItemKind | None = None) -> tuple[int, int]:
-        """Return how many items of a kind, or of all kinds, were taken, and how many there are."""
+        """Return how many items of a kind, or of all kinds, are covered, and how many there are."""
         items = [item for item in self.items if kind in {None, item.kind}]
         return sum(bool(self.taken[item]) for item in items), len(items)
 
     @property
     def percentage(self) -> float:
-        """How much was taken, in percent; of a definition without items all."""
+        """The covered items in percent; 100 for a definition without items."""
         taken, there = self.counts()
         return 100.0 * taken / there if there else 100.0
 
     def add(self, taken: Counter[Item]) -> None:
-        """Add what executions have taken."""
+        """Add the items that executions have covered."""
         self.taken.update(taken)
 
     def _collect(self, steps: StepList, path: str) -> None:
@@ -148,14 +148,14 @@ def item_of(name: str, way: Way) -> Item:
 
 
 class Tracer:
-    """Collects what one execution takes (`drive.Observer`)."""
+    """Collects the items that one execution covers (`drive.Observer`)."""
 
     def __init__(self, coverage: Coverage) -> None:
         self._places = coverage.places
         self.taken: Counter[Item] = Counter()
 
     def before(self, state: ExecutionState, event: Event) -> None:
-        """See where a step is left from, and what an attempt was retried for."""
+        """Note the way by which a step is left, and the error for which an attempt is retried."""
         if isinstance(event, StepExited):
             scope = state.strands[event.strand].scopes[-1]
             if scope.entry is not None:
@@ -166,7 +166,7 @@ class Tracer:
                 self._retried(entry, "tried again")
 
     def after(self, state: ExecutionState, event: Event) -> None:
-        """See what has been entered, chosen and opened."""
+        """Note a step that was entered, an option that was chosen, and iterations that were opened."""
         if not isinstance(event, StepEntered | StepStarted | TaskTimedOut):
             return
         scopes = state.strands[event.strand].scopes  # a choice that has started may have opened one more

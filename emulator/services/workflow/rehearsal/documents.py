@@ -1,4 +1,4 @@
-"""Files that are written for flows, in YAML or JSON, read with the places of mistakes."""
+"""Reads files of cases and mocks, in YAML or JSON; mistakes are reported with their places."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,11 +14,11 @@ from emulator.wire.answers import Script, action_key
 from emulator.wire.yaml import Node, Scalar, Sequence, Table, UnreadableYaml, plain_value, read_nodes
 
 MOST_VALUES: Final = 2_000_000
-"""Values of one file."""
+"""The most values in one file."""
 
 
 class CaseError(Exception):
-    """A file that cannot be used: what is wrong, and where; lines and columns count from 1, line 0 is none."""
+    """An invalid file: what is wrong, and where; lines and columns count from 1, line 0 means the file as a whole."""
 
     def __init__(self, file: Path, message: str, line: int = 1, column: int = 1) -> None:
         self.file = file
@@ -30,12 +30,12 @@ class CaseError(Exception):
 
 
 def reason_of(error: Exception) -> Phrase:
-    """Return why a file cannot be read, without the number of the system's error."""
+    """Return why a file cannot be read, without the errno of the system's error."""
     return phrase(getattr(error, "strerror", None) or str(error))
 
 
 class DocumentReader:
-    """Reads the parts of a file. Everything that reads raises CaseError."""
+    """Reads the parts of a file. Every method that reads raises CaseError."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -51,7 +51,7 @@ class DocumentReader:
             raise CaseError(self._file, error.problem, error.line, error.column) from error
 
     def members(self, node: Node | None, known: tuple[str, ...], what: str) -> dict[str, Node]:
-        """Return the members of a map that has no others than those *known*."""
+        """Return the members of a map, which must all be *known*; *what* names the map in messages."""
         for key, _ in self.entries(node, what):
             if key.text not in known:
                 hint = nearest(key.text, list(known))
@@ -67,13 +67,13 @@ class DocumentReader:
         return node.entries
 
     def items(self, node: Node | None) -> tuple[Node, ...]:
-        """Return the elements of a list, or the one value that stands in its place."""
+        """Return the elements of a list, or a single value as a list of one."""
         if node is None:
             return ()
         return node.items if isinstance(node, Sequence) else (node,)
 
     def object(self, node: Node | None) -> dict[str, Any]:
-        """Return the value of an input."""
+        """Return the value of an input, which must be a map."""
         value = {} if node is None else plain_value(node)
         if not isinstance(value, dict):
             self.refuse(node, "input is a map")
@@ -91,7 +91,7 @@ class DocumentReader:
 
 
 class MockReader(DocumentReader):
-    """Reads the mocks of a flow; ``doubts`` collects what no integration answers, which *strict* refuses."""
+    """Reads the mocks of a flow; answers that no integration gives go to ``doubts``, or are errors with *strict*."""
 
     def __init__(self, file: Path, program: Program, *, strict: bool = False) -> None:
         super().__init__(file)
@@ -135,7 +135,7 @@ def _key(name: str) -> str:
 
 
 def read_mock_file(file: Path, program: Program) -> list[str]:
-    """Read a file that has nothing but mocks for the tasks of *program*; return what is to be doubted of them.
+    """Read a file of mocks for the tasks of *program*; return messages about answers that no integration gives.
 
     Raises: CaseError.
     """

@@ -1,9 +1,9 @@
 """An execution that is driven from outside: its own time, no store, no effects.
 
-A drive takes the same decisions as an execution that the store has. It stops where something has to come: the answer
-of a call, a report, a time. That is given by mocks (`cases`), a recorded history (`replay`), real calls
-(`flows.lone_steps`), or is not wanted: a fork (`executions.forks`) only follows what another execution has recorded.
-Time is the drive's own and jumps to what comes next, so that an execution of a year takes a millisecond.
+A drive takes the same decisions as a stored execution. It stops where it waits for an arrival: the answer of a call, a
+report, a timer. Arrivals come from mocks (`cases`), a recorded history (`replay`) or real calls (`flows.lone_steps`); a
+fork (`executions.forks`) needs none, as it only follows the events of another execution. Time is the drive's own and
+jumps to the next arrival, so that an execution of a year takes a millisecond.
 """
 
 from collections.abc import Callable, Iterable
@@ -36,19 +36,19 @@ from emulator.services.workflow.limits import EXECUTION_S
 
 
 class Observer(Protocol):
-    """Sees every event before and after the state moves on by it."""
+    """Is called with every event before and after it is applied to the state."""
 
     def before(self, state: ExecutionState, event: Event) -> None:
-        """Record *event*, which is about to be applied to *state*."""
+        """React to *event*, which is about to be applied to *state*."""
         ...
 
     def after(self, state: ExecutionState, event: Event) -> None:
-        """Record *event*, which has just been applied, and of the *state* that it led to."""
+        """React to *event*, which has just been applied and led to *state*."""
         ...
 
 
 class Due(NamedTuple):
-    """Something that arrives at a time, unless what it is for has ended by then."""
+    """An arrival at a time, dropped if its attempt or step has ended by then."""
 
     at: Millis
     order: int
@@ -56,7 +56,7 @@ class Due(NamedTuple):
 
 
 class Drive(Execution):
-    """One execution, which records itself. ``calls`` are those it wants made, oldest first, until taken out."""
+    """One execution, which records itself. ``calls`` are the calls to make, oldest first, which callers remove."""
 
     def __init__(self, facts: Facts, now: Millis, observer: Observer | None = None) -> None:
         super().__init__(facts, ExecutionState())
@@ -76,7 +76,7 @@ class Drive(Execution):
         return self.state.outcome is not None
 
     def begin(self, step_input: Any) -> None:
-        """Record the start of an execution with *step_input*, which need not be what the facts say."""
+        """Record the start of the execution with *step_input*, which may differ from ``facts.input``."""
         self.record((ExecutionStarted(with_text(step_input)),))
 
     def advance(self) -> None:
@@ -96,7 +96,7 @@ class Drive(Execution):
         self.record((read(recorded, self.facts.program.notation),))
 
     def record(self, recorded: Events) -> None:
-        """Keep events in the history, and move the state on by each."""
+        """Add events to the history, and apply each to the state."""
         for event in recorded:
             if self._observer is not None:
                 self._observer.before(self.state, event)
@@ -109,7 +109,7 @@ class Drive(Execution):
                 return
 
     def ask(self, command: Command) -> None:
-        """Keep what a strand waits for."""
+        """Add a call to ``calls``, or a timer to those that `wake` fires."""
         if isinstance(command, CallService):
             self.calls.append(command)
         else:
@@ -121,7 +121,7 @@ class Drive(Execution):
         heappush(self._due, Due(Millis(self.now + delay_ms), self._posted, arrival))
 
     def wake(self, *, until: frozenset[TimerKind] = frozenset(TIMERS)) -> bool:
-        """Bring the next arrival that has a time, of timers only the kinds of *until*; False when there is none."""
+        """Deliver the next posted arrival or timer, of timers only the kinds in *until*; return False without any."""
         while self._due and not self._is_awaited(self._due[0].arrival):
             heappop(self._due)
         timer = self._next_timer(until)
@@ -146,7 +146,7 @@ class Drive(Execution):
         return self.arrive(TimerFired(entry, kind, self.now))
 
     def timers(self) -> list[WakeAt]:
-        """Return the timers that something still waits for, the earliest first."""
+        """Return the timers that some step still waits for, the earliest first."""
         live = {entry.id: entry for entry in self.entries()}
         there = [
             WakeAt(number, kind, at)
@@ -175,7 +175,7 @@ class Drive(Execution):
 
 
 def _is_due(entry: Entry, kind: StepTimer, at: Millis) -> bool:
-    """Whether a timer is that of what *entry* is at; not of an attempt or a pause that has ended."""
+    """Whether a timer belongs to the present phase of *entry*, not to an attempt or a pause that has ended."""
     match kind:
         case "wait":
             return entry.phase is Phase.STARTED
@@ -193,11 +193,11 @@ def _is_due(entry: Entry, kind: StepTimer, at: Millis) -> bool:
 
 
 Answering = Callable[[Drive, CallService], None]
-"""Gives what comes of a call, by `Drive.post`; nothing when nothing comes."""
+"""Posts the result of a call by `Drive.post`; posts nothing for a call that is never answered."""
 
 
 def run(drive: Drive, answering: Answering) -> None:
-    """Drive an execution to its end, or until it waits for something that will not arrive."""
+    """Drive an execution to its end, or until it waits for an arrival that never comes."""
     while True:
         drive.advance()
         while drive.calls:

@@ -1,8 +1,8 @@
-"""What is expected of a value, as far as it is given, and where the value is otherwise.
+"""Matches a value with an expectation, which may be partial, and describes the differences.
 
-A map is matched member by member and may hold more, a list item by item. A text may be ``any`` (something that is not
-null), ``absent`` (the member is not there), ``1..5``, ``1..`` or ``..5`` (a number in that range) or ``/pattern/`` (a
-text in which that is found); ``{is: VALUE}`` means just VALUE, whatever it looks like.
+A map is matched member by member and may have more members, a list item by item. A text may be ``any`` (any value but
+null), ``absent`` (no such member), ``1..5``, ``1..`` or ``..5`` (a number in that range) or ``/pattern/`` (a text in
+which the pattern is found); ``{is: VALUE}`` means exactly VALUE, whatever its form.
 """
 
 import json
@@ -17,7 +17,7 @@ _IT: Final = Phrase("it")
 
 
 def problem_of(expected: Any) -> str:
-    """Return what is wrong with an expectation, empty when nothing is."""
+    """Return why an expectation is invalid, empty when it is valid."""
     if isinstance(expected, dict):
         return next(filter(None, map(problem_of, expected.values())), "")
     if isinstance(expected, list):
@@ -31,7 +31,7 @@ def problem_of(expected: Any) -> str:
 
 
 def differences(expected: Any, found: Any, path: str = "") -> Iterator[str]:
-    """Yield each place where *found* is not what is *expected*, in words."""
+    """Yield a message for each place where *found* differs from *expected*; *path* is the place of both."""
     if isinstance(expected, dict):
         yield from _of_map(expected, found, path)
     elif isinstance(expected, list):

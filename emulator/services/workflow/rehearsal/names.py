@@ -1,4 +1,4 @@
-"""The names that mocks may have, and what to say of one that they may not."""
+"""The valid names of mocks, and hints for invalid ones."""
 
 from difflib import get_close_matches
 
@@ -21,7 +21,7 @@ def names_of(program: Definition) -> list[str]:
 
 
 def nearest(name: str, names: list[str]) -> str:
-    """Return words that say what *name* could have been."""
+    """Return a hint about which of *names* an unknown *name* may have meant."""
     near = get_close_matches(name, names, 1)
     there = ", ".join(names[:20]) or Phrase("none")
     if near:
@@ -30,7 +30,7 @@ def nearest(name: str, names: list[str]) -> str:
 
 
 def wrong_action(action: str) -> str:
-    """Return why no task can have an action, empty when one can: those of products that are not here are taken."""
+    """Return why no task can have an action, empty when one can; actions of other products are valid."""
     service, colon, operation = action.partition(":")
     if not (service and colon and operation):
         return Phrase("{name!r} is not an action; write SERVICE:Operation, such as MNS:SendMessage", name=action)

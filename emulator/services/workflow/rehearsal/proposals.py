@@ -1,9 +1,9 @@
-"""Cases for what no case has taken: inputs and answers are tried until nothing new comes.
+"""Proposes cases for items that no case covers: tries inputs and answers until no new item is covered.
 
-What a condition compares tells which values matter; they are put wherever a definition looks for a member of that name,
-into inputs and answers alike, and errors are those that rules name. What leads to something new is kept, and three
-trials in four are one of those with a part drawn anew: so a long way is found step by step. Whatever is not found that
-way is told as missing: its condition may be out of reach, or too far for this search.
+The constants in conditions tell which values matter; they are put wherever a definition reads a member of that name,
+into inputs and answers alike, and errors are those that rules name. Trials that cover new items are kept, and three
+trials in four vary a part of one of them: so a long way is found step by step. Items that are not found are returned as
+missing: their condition may be impossible, or too hard for this search.
 """
 
 import re
@@ -28,19 +28,19 @@ from emulator.wire.answers import Script, action_key, read_script
 
 TRIES: Final = 2000
 QUIET_TRIES: Final = 700
-"""So many tries without anything new end the search."""
+"""The search ends after this many trials without a new item."""
 
 _BOUNDS: Final = Bounds(events=400)
-"""No execution that is tried records more events."""
+"""The limit of events of an execution that is tried."""
 
 _WRAPPING: Final = re.compile(r"Body|Items|Branch\d+\Z")
-"""Members that the engine puts around what an answer holds."""
+"""Members that the engine puts around the content of an answer."""
 
 Place = tuple[str, ...]
 
 
 class _Draw:
-    """Numbers that look random and are the same every time."""
+    """A pseudo-random generator with a fixed seed, so that proposals are the same every time."""
 
     def __init__(self) -> None:
         self._state = 0x2545F491
@@ -56,7 +56,7 @@ class _Draw:
 
 
 def propose(program: Program, covered: Iterable[Counter[Item]]) -> tuple[list[dict[str, Any]], list[Item]]:
-    """Return cases, as files have them, for what *covered* leaves out, and what even these leave out."""
+    """Return cases, in the form of a file, for items that *covered* leaves out, and the items still left out."""
     coverage = Coverage(program)
     for taken in covered:
         coverage.add(taken)
@@ -89,7 +89,7 @@ class Trial(NamedTuple):
 
 
 class Came(NamedTuple):
-    """The result of a trial: what it took, and what `actual_of` says."""
+    """The result of a trial: the covered items, and the result of `actual_of`."""
 
     taken: Counter[Item]
     actual: dict[str, Any]
@@ -114,14 +114,14 @@ class _Search:
         self._read()
 
     def trial(self, number: int) -> Trial:
-        """Return something to try; the first one is nothing."""
+        """Return trial *number*; the first one has an empty input."""
         given = self._object() if number else {}
         return Trial(given, {task.name: self._answers(task, number) for task in self._tasks})
 
     def varied(self, kept: list[tuple[Trial, Came]]) -> Trial:
-        """Return one of the trials that were kept, with another input or other answers of a task or two it called.
+        """Return a variation of one of the trials in *kept*: another input, or other answers of one or two tasks.
 
-        Those that came further are taken more often.
+        Trials that came further are varied more often.
         """
         trial, came = max((self._draw.of(kept) for _ in range(2)), key=lambda each: len(each[1].actual["path"]))
         called = [task for task in self._tasks if task.name in came.actual["calls"]]
@@ -131,7 +131,7 @@ class _Search:
         return Trial(trial.input, {**trial.answers, **{task.name: self._answers(task, 1) for task in tasks}})
 
     def run(self, trial: Trial, coverage: Coverage) -> Came | None:
-        """Run the flow; None when it goes on for longer than anybody would write down."""
+        """Run the flow; return None when it exceeds the limit of events."""
         scripts: dict[str, Script] = {name: read_script(given, "repeat") for name, given in trial.answers.items()}
         tracer = Tracer(coverage)
         facts = replace(facts_of(self._program, "proposed", trial.input), bounds=_BOUNDS)
@@ -147,7 +147,7 @@ class _Search:
         return None if actual.get("error") == EVENTS_LIMIT else Came(tracer.taken, actual)
 
     def shrunk(self, trial: Trial, coverage: Coverage, wanted: set[Item]) -> tuple[Trial, Came]:
-        """Return the trial without the members that are not needed to take what is *wanted*, and what came of it."""
+        """Return the trial without the members that are not needed to cover *wanted*, and its result."""
         came = self.run(trial, coverage)
         assert came is not None  # it has run before
         for smaller in _smaller(trial):
@@ -249,7 +249,7 @@ def _distinct(values: Iterable[Any]) -> list[Any]:
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    """Yield *value* and all that stands in it, but not inner steps."""
+    """Yield *value* and all values inside it, except inner steps."""
     yield value
     inner: Iterable[Any] = ()
     if isinstance(value, tuple | list):
@@ -264,7 +264,7 @@ def _parts(value: Any) -> Iterator[Any]:
 
 
 def _place(part: Any) -> Place:
-    """Return where a path looks, without what the engine puts around it; empty for what is no path."""
+    """Return the keys of a path, without those that the engine adds; empty for other values."""
     segments = getattr(part, "segments", None)
     if not isinstance(segments, tuple) or getattr(part, "root", "").lower() == "$context":
         return ()

@@ -1,9 +1,9 @@
-"""A recorded history played to a definition: does the flow still go that way?
+"""Replays a recorded history against a definition, to see whether the flow still takes the same way.
 
-What was recorded as coming from outside (answers, reports, the ends of pauses, a stop) is given to the flow in the
-order in which it came; what the flow decides is compared with what was recorded, event by event. Events belong together
-by what triggered them (ScheduleEventId), so that the order of branches does not matter. Ids and tokens, which are new
-in every run, are alike, and so is every name that a history does not tell.
+Recorded arrivals (answers, reports, the ends of pauses, a stop) are given to the flow in their order; the events that
+the flow decides are compared with the recorded ones. Events are matched by their trigger (ScheduleEventId), so that the
+order of branches does not matter. Ids and tokens, which are new in every run, count as equal, and so does every name
+that a history does not contain.
 """
 
 import json
@@ -49,11 +49,11 @@ _FROM_OUTSIDE: Final = frozenset(
 
 
 _OUT: Final = frozenset({Phase.CALLING, Phase.SUBMITTED})
-"""Where a task is when its result may come."""
+"""The phases of a task in which its result may arrive."""
 
 
 class NoHistory(Exception):
-    """A document that is no history; the message says why."""
+    """A document is not a history; the message says why."""
 
 
 class Entered(NamedTuple):
@@ -73,7 +73,7 @@ class Entered(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """The first place where a flow goes another way: the number of the recorded event, what it is and what came."""
+    """The first event in which a flow differs from a history, by its recorded id; ``expected`` is the recorded one."""
 
     event: int
     step: str
@@ -82,7 +82,7 @@ class Difference(NamedTuple):
 
 
 class Note(NamedTuple):
-    """A member of an event that only one side has, or whose wording differs; the flow goes the same way."""
+    """A member of an event that only one side has, or whose wording differs; the flow takes the same way."""
 
     event: int
     type: str
@@ -100,7 +100,7 @@ class Replayed(NamedTuple):
 
 
 def read_pages(text: str) -> Any:
-    """Return the document of a history's text: JSON, or a page in each line.
+    """Parse the text of a history: one JSON document, or a JSON page in each line.
 
     Raises: NoHistory.
     """
@@ -115,7 +115,7 @@ def read_pages(text: str) -> Any:
 
 
 def definition_in(document: Any) -> str | None:
-    """Return the definition that a history brings, None when it brings none."""
+    """Return the definition contained in a history's document, None when there is none."""
     for each in document if isinstance(document, list) else [document]:
         members = {name.lower(): value for name, value in each.items()} if isinstance(each, dict) else {}
         found = members.get("definition") or members.get("flowdefinition")
@@ -172,13 +172,13 @@ def _event(members: Mapping[str, Any]) -> Entered:
 
 
 def account_in(history: list[Entered]) -> str:
-    """Return the account whose resources a history names first, zeros for one that names none."""
+    """Return the account id of the first resource in a history, zeros when there is none."""
     found = (_ACCOUNT.search(text) for each in history for text in each.detail.values() if isinstance(text, str))
     return next((match[1] for match in found if match is not None), ZEROS)
 
 
 def line_of(root: Node | None, step: str) -> int | None:
-    """Return the line of a definition in which a step begins, None for one that it does not have."""
+    """Return the line of a definition in which a step begins, None for an unknown step."""
     if isinstance(root, Table):
         names = {key.text: value for key, value in root.entries}
         name = names.get("name") or names.get("Name")
@@ -193,7 +193,7 @@ def line_of(root: Node | None, step: str) -> int | None:
 
 
 def replay(program: Program, history: list[Entered], unknown: frozenset[str] = frozenset()) -> Replayed:
-    """Play *history* to *program*; *unknown* are texts in it that stand for anything that was recorded."""
+    """Replay *history* against *program*; *unknown* are texts of the definition that equal any recorded text."""
     player = _Player(program, history, unknown)
     try:
         difference = player.play()
@@ -209,7 +209,7 @@ class _GoesAnotherWay(Exception):
 
 
 class _Player:
-    """Gives what was recorded and compares what is decided (`drive.Observer`)."""
+    """Delivers recorded arrivals, and compares the decided events with the recorded ones (`drive.Observer`)."""
 
     def __init__(self, program: Program, history: list[Entered], unknown: frozenset[str]) -> None:
         self.left = {event.id: event for event in history}
@@ -222,7 +222,7 @@ class _Player:
         self._drive = Drive(facts, history[0].at, self)
 
     def play(self) -> Difference | None:
-        """Play the history to its end; return the difference where the flow ends before it or waits for more."""
+        """Replay the history to its end; return a difference when the flow ends earlier or waits for more."""
         drive = self._drive
         while True:
             self._advance()
@@ -239,7 +239,7 @@ class _Player:
         return None
 
     def _advance(self) -> None:
-        """Go on until every strand waits; what was recorded as coming meanwhile comes in its place."""
+        """Record decisions until every strand waits, delivering arrivals that were recorded in between."""
         drive = self._drive
         while self.left and not drive.is_over:
             awaited = self._next_awaited()
@@ -248,10 +248,10 @@ class _Player:
                 return
 
     def before(self, state: ExecutionState, event: Event) -> None:
-        """Nothing: events are compared when they have happened."""
+        """Do nothing: events are compared after they are applied."""
 
     def after(self, state: ExecutionState, event: Event) -> None:
-        """Find the recorded event that this one is, and compare both.
+        """Find the recorded event that corresponds to *event*, and compare both.
 
         Raises: _GoesAnotherWay.
         """
@@ -294,7 +294,7 @@ class _Player:
             raise _GoesAnotherWay(difference)
 
     def _next_awaited(self) -> tuple[int, Entry] | None:
-        """Return what was recorded next of all that the flow waits for, and for which step."""
+        """Return the id of the next recorded event that the flow waits for, and the entry that waits."""
         found: list[tuple[int, Entry]] = []
         for strand in self._drive.state.strands.values():
             entry = strand.scopes[-1].entry
@@ -306,7 +306,7 @@ class _Player:
         return min(found, key=lambda each: each[0], default=None)
 
     def _give_next(self) -> bool:
-        """Give what comes next; False when nothing that the flow waits for was recorded."""
+        """Deliver the next recorded arrival; return False when none that the flow waits for was recorded."""
         awaited = self._next_awaited()
         if awaited is None:
             return len(self.left) == 1 and self._end(self._lowest())
@@ -348,7 +348,7 @@ class _Player:
 
 
 def _kind(kind: str, step: str) -> tuple[str, str]:
-    """Return by what events are alike; how branches are called is not known for sure, and was otherwise once."""
+    """Return the key by which events are matched; the names of branches, which are assumed, do not count."""
     return (kind, "" if kind in {"BranchEntered", "BranchExited"} else step)
 
 
@@ -360,7 +360,7 @@ def _result_of(recorded: Entered) -> Result:
 
 
 def alike(mine: Any, theirs: Any, unknown: frozenset[str] = frozenset()) -> bool:
-    """Whether two values are the same, but for ids, times, tokens and names of a run, and what is *unknown*."""
+    """Whether two values are equal apart from ids, times, tokens and names of a run, and *unknown* texts."""
     if isinstance(mine, dict) and isinstance(theirs, dict):
         return mine.keys() == theirs.keys() and all(alike(mine[name], theirs[name], unknown) for name in mine)
     if isinstance(mine, list) and isinstance(theirs, list):
@@ -383,7 +383,7 @@ def _short(value: Any) -> str:
 
 
 def report(replayed: Replayed) -> dict[str, Any]:
-    """Return what differs without names and data: numbers and types of events, and their members."""
+    """Return the differences without names and data: ids and types of events, and names of members."""
     difference = replayed.difference
     shown = None
     if difference is not None:

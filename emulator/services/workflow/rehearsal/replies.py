@@ -1,4 +1,4 @@
-"""What integrations can return, as far as that is known, and where the answer of a mock is something else.
+"""The known replies of integrations, and checks of the answers of mocks against them.
 
 Source: integrations, CloudFlow documentation and service integration, Serverless Workflow guide, for the members of
 replies; those of messages and objects are assumed.
@@ -24,14 +24,14 @@ Kind = tuple[type, str]
 
 
 class Reply(NamedTuple):
-    """What an integration may reply: the members with their kinds, and the prefix of its own error names."""
+    """The possible reply of an integration: the members with their kinds, and the prefix of its error names."""
 
     members: Mapping[str, Kind]
     errors: str
 
 
 _EXECUTION: Final = dict.fromkeys(("FlowName", "Name", "Input", "Output", "Status", "StartedTime", "StoppedTime"), "")
-"""What describes an execution."""
+"""The members that describe an execution, with values of their kinds."""
 
 REPLIES: Final[Mapping[str, Reply]] = {
     action_key(action): reply
@@ -53,15 +53,15 @@ REPLIES: Final[Mapping[str, Reply]] = {
 
 
 def doubts_of_task(task: Task, script: Script) -> Iterator[str]:
-    """Yield why answers are none that *task* can get; each reason once."""
+    """Yield the reasons why *task* cannot get the answers of *script*; each reason once."""
     yield from dict.fromkeys(doubt for answer in script.answers for doubt in _of_task(task, answer))
 
 
 def doubts_of_action(action: str, script: Script) -> Iterator[str]:
-    """Yield why answers are none that an *action* gives to any task.
+    """Yield the reasons why no task can get the answers of *script* from an *action*.
 
-    Every action has tasks that wait for a callback. A map with no member of the reply, or what is nearly one, is taken
-    for what a callback reports.
+    Tasks of every action may wait for a callback. A map without any member of the reply, even a misspelled one, counts
+    as the result of a callback.
     """
     known = REPLIES.get(action_key(action))
     if known is not None:
@@ -75,7 +75,7 @@ def _may_be_reported(known: Reply, answer: Answer) -> bool:
 
 
 def possible(task: Task, reply: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members of *reply* that *task* can get; all where its integration is not known."""
+    """Return the members of *reply* that *task* can get; all of them when its integration is not known."""
     known = _reply_of(task)
     if known is None:
         return dict(reply)
@@ -83,7 +83,7 @@ def possible(task: Task, reply: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _reply_of(task: Task) -> Reply | None:
-    """Return what the integration of *task* replies; None where that is not known, or a callback's result."""
+    """Return the reply of the integration of *task*; None when it is unknown, or the task waits for a callback."""
     action = action_key(task.resource.action)
     known = None if is_reported(task) else REPLIES.get(action)
     if known is not None and action == "fnf:StartExecution":

@@ -1,4 +1,4 @@
-"""What came written in the place of what a case expected, with everything else of the file as it is."""
+"""Rewrites the expectations in a file of cases to the actual results, leaving the rest of the file as it is."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -10,9 +10,9 @@ from emulator.wire.yaml import Node, Scalar, Sequence, Table, read_nodes
 
 
 def updated(suite: Suite, actual: Mapping[int, dict[str, Any]]) -> str:
-    """Return the text of a suite's file with other values of ``expect``, for cases by the lines they stand in.
+    """Return the text of a suite's file with the values of ``expect`` replaced; *actual* has results by a case's line.
 
-    A value is written in one line, as JSON, which is YAML too; comments behind it in that line are lost.
+    A value is written in one line, as JSON, which is YAML too; a comment behind it in that line is lost.
     """
     text = suite.file.read_text(encoding="utf-8")
     lines = text.splitlines(keepends=True)
@@ -31,7 +31,7 @@ def updated(suite: Suite, actual: Mapping[int, dict[str, Any]]) -> str:
 def _edits(
     lines: list[str], entries: tuple[tuple[Scalar, Node], ...], actual: Mapping[str, Any]
 ) -> Iterator[tuple[int, int, str]]:
-    """Yield the lines to be replaced, from 0 on, and what by; members written in one line with others are left."""
+    """Yield (first line, line after, text) of replacements, from 0 on; members that share a line with others stay."""
     for number, (key, _) in enumerate(entries):
         end = entries[number + 1][0].line if number + 1 < len(entries) else _end(lines, key)
         margin = lines[key.line - 1][: key.column - 1]
@@ -48,7 +48,7 @@ def _member(node: Node | None, name: str) -> Node | None:
 
 
 def _end(lines: list[str], key: Scalar) -> int:
-    """Return the line behind the value of the last member of a map."""
+    """Return the line after the value of the member *key*."""
     for number in range(key.line, len(lines)):
         line = lines[number]
         if line.strip() and len(line) - len(line.lstrip()) < key.column:

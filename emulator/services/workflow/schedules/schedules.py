@@ -1,10 +1,9 @@
 """Schedules: made, changed, listed, deleted and run when they are due.
 
-One timer stands at the earliest run; a schedule is a row and no more.
+One timer is set for the earliest run; a schedule is a row and no more.
 
-A run counts as missed when its time passed while the emulator was down, or when the clock was set forward over it:
-it is not made up. When the clock is set back, next runs are counted anew, so that none stays away until the clock has
-caught up.
+A run is missed when its time passed while the emulator was down, or when the clock was set forward over it; it is not
+made up. When the clock is set back, next runs are computed anew, so that none waits until the clock has caught up.
 
 Source: schedules, Serverless Workflow guide and API reference. That missed runs are not made up, and that every change
 counts ``@every`` anew, is assumed.
@@ -40,17 +39,17 @@ from emulator.storage.database import Database
 _log = logging.getLogger(__name__)
 
 LATEST_START_MS = 1 * MINUTE
-"""How late a run may start and still be that run: schedules fire once a minute at most. Also how far a clock may be
-corrected backwards without a run being counted anew."""
+"""How late a run may start without counting as missed: schedules fire once a minute at most. Also how far a clock may
+be set back without runs being computed anew."""
 
 AT_ONCE = 50
-"""Schedules handled in one tick, a few milliseconds."""
+"""How many schedules are handled in one turn of the loop, which takes a few milliseconds."""
 
 _KEY = ("workflow", "schedules")
 
 
 class Firing:
-    """The runs of all schedules. *run* starts the flow of a schedule and may raise a `WorkflowError`."""
+    """Runs all schedules. *run* starts the flow of a schedule and may raise a `WorkflowError`."""
 
     def __init__(
         self,
@@ -91,7 +90,7 @@ class Firing:
         self._reviewing = False  # one that had not begun does not say so itself
 
     def forget(self) -> None:
-        """Drop what is in memory; the store has been emptied."""
+        """Disarm the timer, because the store was emptied or replaced."""
         self._timers.cancel(_KEY)
         self._armed_for = None
 
@@ -101,13 +100,13 @@ class Firing:
         return not self._soon and not len(self._tasks)
 
     async def warm_up(self) -> None:
-        """Load what counting cron runs needs, beside the loop: it takes 50 ms, once."""
+        """Import the cron library in a thread, as that takes 50 ms, once."""
         if not self._warm:
             await asyncio.to_thread(parse_schedule("0 0 0 1 1 *").next_after, Millis(0))
             self._warm = True
 
     def first_turn(self, settings: ScheduleSettings, now: Millis) -> Turn:
-        """Return when a schedule made, changed or enabled *now* runs first; `arm` follows once it is stored.
+        """Return the next run of a schedule created, changed or enabled *now*; the caller stores it and calls `arm`.
 
         Raises: CronError.
         """
@@ -115,7 +114,7 @@ class Firing:
         return Turn(now, now, schedule.next_after(now, since=now) if settings.enabled else None)
 
     def arm(self, at: Millis | None) -> None:
-        """Look for due schedules at that time, if not before."""
+        """Set the timer for *at*, unless it is set for an earlier time."""
         if at is None or self._closed or self._reviewing:
             return  # a review ends with looking for the earliest run
         if self._armed_for is None or at < self._armed_for:
@@ -168,7 +167,10 @@ class Firing:
         self._tasks.spawn(self._reviewed(now, overdue_too=overdue_too), "review")
 
     async def _reviewed(self, now: Millis, *, overdue_too: bool) -> None:
-        """Count next runs anew, some in each tick: those that are out of reach, and those missed before *now*."""
+        """Compute next runs anew, some in each turn of the loop: those computed from a time that is now ahead.
+
+        With *overdue_too* also those that were missed before *now*.
+        """
         try:
             if self._store.counts_wall_clock():
                 await self.warm_up()
@@ -187,14 +189,14 @@ class Firing:
             yield schedules
 
     def _transaction_lost(self) -> None:
-        """Look again: what the timer was set for, or what the store has, may have changed."""
+        """Look for due schedules in a second, because the timer may have been set for a change that was undone."""
         if not self._closed:
             self._armed_for = Millis(self._clock.now() + SECOND)
             self._timers.call_at(self._armed_for, _KEY, self._wake)
 
 
 def counts_wall_clock(expression: str) -> bool:
-    """Whether counting the runs of *expression* needs `Firing.warm_up`.
+    """Whether computing the runs of *expression* needs `Firing.warm_up`: any but ``@every``.
 
     Raises: CronError.
     """
@@ -212,7 +214,7 @@ class Schedules:
         self._ids = ids
 
     async def create(self, tenant: Tenant, flow_name: str, name: str, settings: ScheduleSettings) -> ScheduleRecord:
-        """Keep a new schedule; it runs from now on if it is enabled.
+        """Store a new schedule; it runs from now on if it is enabled.
 
         Raises: InvalidArgument, FlowNotExists, ScheduleAlreadyExists.
         """
@@ -237,7 +239,7 @@ class Schedules:
     async def update(
         self, tenant: Tenant, flow_name: str, name: str, changed: Callable[[ScheduleSettings], ScheduleSettings]
     ) -> ScheduleRecord:
-        """Change a schedule, and count runs from now.
+        """Change a schedule, and compute its next run from now.
 
         *changed* turns the present settings into the new ones.
 
@@ -281,7 +283,7 @@ class Schedules:
         return record
 
     async def _check(self, settings: ScheduleSettings) -> None:
-        """Refuse what cannot run, and get ready for counting what can.
+        """Check the settings of a schedule, and prepare for computing its runs.
 
         Raises: InvalidArgument.
         """

@@ -52,7 +52,7 @@ class ScheduleStore:
     def add(
         self, tenant: Tenant, flow: FlowId, name: str, uuid: str, settings: ScheduleSettings, now: Millis, turn: Turn
     ) -> None:
-        """Keep a new schedule."""
+        """Store a new schedule."""
         self._database.write(
             _ADD, (self._tenants.id_of(tenant), flow, name, uuid, *_SETTINGS.values(settings), now, now, *turn)
         )
@@ -114,7 +114,7 @@ class ScheduleStore:
         ).fetchall()
 
     def ahead(self, at: Millis, limit: int) -> Sequence[DueSchedule]:
-        """Return up to *limit* schedules whose next run was counted from later than *at*."""
+        """Return up to *limit* schedules whose next run was computed at a time later than *at*."""
         return self._due("s.next_at IS NOT NULL AND s.counted_at > ? LIMIT ?", (at, limit))
 
     def turn(self, turns: Iterable[tuple[ScheduleId, Turn]]) -> None:

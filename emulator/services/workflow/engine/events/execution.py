@@ -72,7 +72,7 @@ class ExecutionSucceeded(FinalEvent):
 
 
 class UnhappyEnd(FinalEvent):
-    """Ends the execution other than well: with the name of an error and its cause, both empty where there are none."""
+    """Ends the execution without success: with the name of an error and its cause, both empty where there are none."""
 
     __slots__ = ("cause", "error")
 

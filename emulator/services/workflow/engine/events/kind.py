@@ -1,7 +1,7 @@
-"""What every kind of event is, and the members that kinds share.
+"""The base classes of events, and the members that several kinds share.
 
-An event holds values; JSON is made of them where they leave the engine (`Event.line`), and `events.read` makes events
-of what was kept. The type of an event, as the API shows it, is the name of its class.
+An event holds values; they become JSON where they leave the engine (`Event.detail`), and `events.read` turns stored
+text into events. The type of an event, as the API shows it, is the name of its class.
 
 All languages have the same kinds of events with the same meaning; how the members of their details are called differs
 (`Notation`).
@@ -74,7 +74,7 @@ class Event(ABC):
     @classmethod
     @abstractmethod
     def read(cls, kept: Recorded, members: Members, notation: Notation) -> Self:
-        """Return the event that was kept.
+        """Return the event that was stored as *kept*.
 
         Raises: LookupError, ValueError or TypeError when its detail makes no sense.
         """
@@ -105,7 +105,7 @@ class Event(ABC):
 
 
 class StepEvent(Event):
-    """An event of a strand, which goes on with it."""
+    """An event of a strand."""
 
     __slots__ = ()
 
@@ -120,7 +120,7 @@ class StepEvent(Event):
 
     @abstractmethod
     def _go_on(self, state: ExecutionState, strand: Strand, at: Millis) -> None:
-        """Change the state; *strand* is ready."""
+        """Change the state by the event; `apply` has made *strand* ready before."""
 
 
 class OutputEvent(StepEvent):
@@ -144,7 +144,7 @@ class OutputEvent(StepEvent):
 
 
 class Failure(StepEvent):
-    """Something has failed: with the name of an error and its cause."""
+    """The failure of a step or an attempt, with the name of an error and its cause."""
 
     __slots__ = ("cause", "error")
 

@@ -1,4 +1,4 @@
-"""All kinds of events, and histories read and folded."""
+"""The registry of all kinds of events; reading stored events, and folding a history to a state."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
@@ -12,7 +12,7 @@ from emulator.services.workflow.engine.notation import Notation
 from emulator.services.workflow.engine.state import ExecutionState
 
 HOMES: Final = (execution, step, task)
-"""The modules whose classes the kinds are: a class with none derived from it is a kind."""
+"""The modules that define the kinds of events: each class without subclasses is a kind."""
 
 
 def _kinds(derived: Iterable[type[Event]]) -> Iterator[type[Event]]:
@@ -29,7 +29,7 @@ KINDS: Final[Mapping[str, type[Event]]] = {kind.type: kind for kind in _kinds(Ev
 
 
 def read(kept: Recorded, notation: Notation) -> Event:
-    """Return the event that was kept.
+    """Return the event that was stored as *kept*.
 
     Raises: LookupError for a type that does not exist, and as `Event.read`.
     """

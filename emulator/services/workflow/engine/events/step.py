@@ -12,7 +12,7 @@ from emulator.services.workflow.engine.state import ExecutionState
 
 
 class StepEntered(StepEvent):
-    """A step has its *input*. ``local`` is the scope's, in languages that show it; ``target`` is what a task calls."""
+    """A step is entered with *input*. ``local_text`` is the scope's local, if shown; ``target`` what a task calls."""
 
     __slots__ = ("input", "local_text", "target")
 
@@ -53,7 +53,7 @@ class StepEntered(StepEvent):
 
 
 class StepStarted(StepEvent):
-    """A step begins, or begins once more after what it opened has failed.
+    """A step begins, or begins once more after one of its strands has failed.
 
     ``mark`` is the number of the option that a choice took, ``seconds`` or ``timestamp`` what a wait waits for,
     ``items`` the elements to iterate over when they do not follow from the input, ``retries`` how often it has begun
@@ -122,7 +122,7 @@ class StepStarted(StepEvent):
 
 
 class StepSucceeded(OutputEvent):
-    """A step has done what it does; its output is known."""
+    """A step has ended well, with its output."""
 
     __slots__ = ()
 
@@ -146,9 +146,9 @@ class StepFailed(Failure):
 class StepExited(StepEvent):
     """A step is left.
 
-    ``left`` is what it hands on, ``goto`` where its list goes on when that is not the next step, ``variables`` what
-    changes in those of the execution. What follows is shown and changes nothing: the error that the step failed with
-    or that was caught, its retries, and of some tasks input, output and target.
+    ``left`` is its output, ``goto`` the step that follows when it is not the next one of the list, ``variables`` the
+    changes to the execution's variables. The other members are only shown: the error that the step failed with or that
+    was caught, its retries, and for some tasks input, output and target.
     """
 
     __slots__ = ("cause", "error", "goto", "input_text", "left", "output_text", "retries", "target", "variables")
@@ -238,7 +238,7 @@ class StepExited(StepEvent):
 
 
 class StrandEntered(StepEvent):
-    """A step opens its strand number *index*. ``input_text`` is what the event shows of that strand's input.
+    """A step opens its strand number *index*. ``input_text`` is the strand's input as far as the event shows it.
 
     ``step`` is the step's name, or that of the strand where the language gives it one.
     """

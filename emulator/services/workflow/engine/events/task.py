@@ -12,7 +12,7 @@ from emulator.services.workflow.engine.state import ExecutionState
 
 
 class TaskScheduled(StepEvent):
-    """An attempt of a task begins: with the input or the parameters that it sends, in how many seconds it must end."""
+    """An attempt of a task begins, with the input or the parameters that it sends and its time-out in seconds."""
 
     __slots__ = ("input", "pattern", "retries", "target", "timeout_s")
 
@@ -95,9 +95,9 @@ class TaskStarted(StepEvent):
 
 
 class Submission(StepEvent):
-    """The called service has taken an attempt, whose end is waited for.
+    """The called service has accepted an attempt, whose end is waited for.
 
-    ``output_text`` is what it answered, None when the end came before the answer.
+    ``output_text`` is the service's answer, None when the end came before the answer.
     """
 
     __slots__ = ("output_text",)
@@ -122,7 +122,7 @@ class Submission(StepEvent):
 
 
 class TaskSubmitted(Submission):
-    """A service has taken the call of a task."""
+    """A service has accepted the call of a task."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""The call of a task: which action of the new language makes it, with which parameters."""
+"""Converts the call of a task: to an action of the new language and its parameters."""
 
 from collections.abc import Callable
 from typing import Any, Final, assert_never
@@ -22,7 +22,7 @@ from emulator.services.workflow.ports import (
 )
 
 _MESSAGE: Final = {each.attribute: each.name for each in ACTIONS["MNS:SendMessage"].parameters.stored}
-"""The parameters of a message here, by what the old language calls them."""
+"""The parameters of a message in the new language, by their names in the old one."""
 
 
 class NotConvertible(Exception):
@@ -42,7 +42,7 @@ class Call:
         self._note = note
 
     def made(self) -> tuple[str, State, str]:
-        """Return the action of a task, its parameters, and where its result is in the reply."""
+        """Return the action of a task, its parameters, and the path of its result in the reply."""
         source = self._inside
         sources = {name: source.value(value) for name, value in (self._step.service_params or {}).items()}
         event = self._event()
@@ -96,7 +96,7 @@ class Call:
         return "FNF:StartExecution", parameters, "$Output"
 
     def _child_input(self, event: Any, given: Any) -> Any:
-        """Return the input of a child: what is *given*, or the *event* where nothing is."""
+        """Return the input of a child execution: *given*, or the *event* when that is None."""
         source = (self._step.service_params or {}).get("Input")
         found = self._inside.find(source) if isinstance(source, Path) else None
         if found is None or not found.there:
@@ -109,7 +109,7 @@ class Call:
             self._note(Phrase("the parameter {name} has no counterpart and is left out", name=name))
 
     def _event(self) -> Any:
-        """Return what is sent: the input of the step, made anew for each attempt when it reads the context."""
+        """Return the value to send: the step's input, constructed anew for each attempt when it reads ``$context``."""
         if not reads_context(self._step.input_mappings):
             return Expression("$Input.Step")
         source = self._outside

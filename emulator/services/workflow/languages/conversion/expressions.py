@@ -18,29 +18,29 @@ class Expression:
 
 
 class Found(NamedTuple):
-    """Where a value is: an expression for it, and one for whether it is there, empty when it surely is."""
+    """The place of a value: an expression for it, and one for whether it exists, empty when it certainly does."""
 
     text: str
     there: str = ""
 
 
 def chosen(test: str, value: str, other: str) -> str:
-    """Return an expression that is *value* where *test* holds, else *other*."""
+    """Return an expression whose value is *value* where *test* holds, else *other*."""
     return f'get({{"true": {value}, "false": {other}}}, format("{{}}", {test}))'
 
 
 def quoted(text: str) -> str:
-    """Return a text as it stands in an expression."""
+    """Return a text as a string literal of an expression."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def member(key: str) -> str:
-    """Return the end of a path that has a key."""
+    """Return the segment of a path for a key."""
     return f".{key}" if key.isidentifier() and key.isascii() else f"[{quoted(key)}]"
 
 
 def members(segments: Iterable[Any]) -> str:
-    """Return the end of a path that has keys and indexes."""
+    """Return the segments of a path for keys and indexes."""
     return "".join(f"[{each}]" if isinstance(each, int) else member(str(each)) for each in segments)
 
 

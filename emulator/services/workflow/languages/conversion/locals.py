@@ -1,4 +1,4 @@
-"""What the local of a list of steps holds, as far as its steps tell."""
+"""Infers from a list of steps which members its local can have."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from emulator.services.workflow.languages.fdl.paths import Path
 
 
 def possible_keys(steps: StepList) -> set[str] | None:
-    """Return the members that the local of a list may get; None when they are not known."""
+    """Return the members that the local of a list may get; None when they cannot be known."""
     keys: set[str] = set()
     for step in steps.steps:
         assert isinstance(step, Step)
@@ -30,7 +30,7 @@ def possible_keys(steps: StepList) -> set[str] | None:
 
 
 def sure_keys(steps: StepList) -> set[str]:
-    """Return members that the local of a list surely gets, when all its steps are run in their order."""
+    """Return members that the local of a list certainly gets when all its steps run in order."""
     keys: set[str] = set()
     for position, step in enumerate(steps.steps):
         assert isinstance(step, Step)
@@ -49,13 +49,13 @@ def _is_sure(source: Any) -> bool:
 
 
 def read_of_local(step: Step) -> list[tuple[Any, ...]]:
-    """Return what the outputMappings of a step read of its local, as segments of paths."""
+    """Return the paths on ``$local`` in the outputMappings of a step, as their segments."""
     sources = [mapping.source for mapping in step.output_mappings or ()]
     return [source.segments for source in sources if isinstance(source, Path) and source.root == "$local"]
 
 
 def takes_null(step: ChoiceStep) -> bool:
-    """Whether null in place of what is not there makes no difference: only conditions read it, against constants."""
+    """Whether null can stand for a missing member: only conditions read the input, and compare it with constants."""
     if any(option.steps is not None for option in step.outcomes):
         return False
     sources = [mapping.source for mapping in step.output_mappings or ()]

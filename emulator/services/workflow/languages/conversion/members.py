@@ -1,8 +1,8 @@
-"""Objects that mappings make, as constructors and as expressions of the new language.
+"""Converts the objects that mappings make to constructors and expressions of the new language.
 
 The old language leaves out a member whose source finds nothing; in a constructor of the new one it would be null. So a
-member that may be missing stands in an object of its own, chosen by whether its source is there, and is merged with
-what surely is: ``jsonMerge({...}, get({"true": {...}, "false": {}}, format("{}", THERE)))``.
+member that may be missing gets an object of its own, chosen by whether its source exists, which is merged with the
+members that certainly exist: ``jsonMerge({...}, get({"true": {...}, "false": {}}, format("{}", THERE)))``.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ class Made:
         self._members: list[tuple[str, Any, str]] = []
 
     def put(self, keys: Sequence[str], value: Any, there: str) -> bool:
-        """Set a nested member, whose presence is *there* (empty: it surely is); later ones win.
+        """Set a nested member; the expression *there* is whether it exists (empty: always). Later ones win.
 
         Returns False when the old language would have kept more of an earlier value.
         """
@@ -45,19 +45,19 @@ class Made:
 
     @property
     def is_sure(self) -> bool:
-        """Whether every member is there, and none is set twice."""
+        """Whether every member always exists, and none is set twice."""
         keys = {key for key, _, _ in self._members}
         inner = all(not isinstance(value, Made) or value.is_sure for _, value, _ in self._members)
         return inner and len(keys) == len(self._members) and not any(there for _, _, there in self._members)
 
     @property
     def there(self) -> str:
-        """An expression for whether any member is there; empty when one surely is."""
+        """An expression for whether any member exists; empty when one always does."""
         alternatives = [_there(value, there) for _, value, there in self._members]
         return "" if "" in alternatives else " || ".join(alternatives)
 
     def constructor(self) -> dict[str, Any]:
-        """Return a constructor in which what is not there is null."""
+        """Return a constructor in which missing members are null."""
         made: dict[str, Any] = {}
         for key, value, _ in self._members:
             made.pop(key, None)
@@ -68,7 +68,7 @@ class Made:
         return made
 
     def text(self, *, present: bool = False) -> str:
-        """Return an expression for the object, without what is not there; *present*: it is known to have a member."""
+        """Return an expression for the object without missing members; *present*: some member is known to exist."""
         parts: list[str] = []
         sure: list[str] = []
         for key, value, there in self._members:
@@ -111,7 +111,7 @@ def _text(value: Any, *, present: bool = False) -> str:
 
 
 def _merged(parts: Sequence[str]) -> str:
-    """Return the objects merged, later ones winning, with few calls inside one another."""
+    """Return an expression that merges objects, later ones winning, with little nesting of calls."""
     if len(parts) == 1:
         return parts[0]
     half = len(parts) // 2

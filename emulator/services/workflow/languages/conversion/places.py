@@ -1,4 +1,4 @@
-"""What paths of the old language look into, and where that is in the new one."""
+"""The values that paths of the old language are resolved in, and the expressions for them in the new language."""
 
 from collections.abc import Iterable, Sequence
 from itertools import product
@@ -9,20 +9,20 @@ from emulator.services.workflow.languages.conversion.expressions import Found, m
 from emulator.services.workflow.languages.fdl.paths import EVERY
 
 MOST_ALTERNATIVES: Final = 3
-"""So many values that may be missing get an array, or a last state, for each way in which they may be."""
+"""The most values that may be missing for which every combination gets an array, or a last state, of its own."""
 
 _ERROR: Final = "$Context.Current.Error"
 
 
 class Unsayable(Exception):
-    """A source that the new language has no expression for; the message says why."""
+    """The new language has no expression for a source; the message says why."""
 
 
 class Place(Protocol):
-    """Something that paths look into."""
+    """The value at the root of a path, such as a step's input or local."""
 
     def at(self, segments: Sequence[Any]) -> Found | None:
-        """Return what is below, None when there never is anything.
+        """Return the expression for the value at *segments*, None when no value can ever be there.
 
         Raises: Unsayable.
         """
@@ -30,14 +30,14 @@ class Place(Protocol):
 
 
 class MapAt:
-    """An object at the path *base*; *sure* are members that it surely has."""
+    """An object at the path *base*; *sure* are members that it always has."""
 
     def __init__(self, base: str, sure: Iterable[str] = ()) -> None:
         self.base = base
         self._sure = frozenset(sure)
 
     def at(self, segments: Sequence[Any]) -> Found | None:
-        """Return the path to what is below."""
+        """Return the path of the value at *segments*."""
         text = self.base + members(segments)
         if not segments or (len(segments) == 1 and segments[0] in self._sure):
             return Found(text)
@@ -54,15 +54,15 @@ class Nothing:
     """The local of a step that has none."""
 
     def at(self, segments: Sequence[Any]) -> Found | None:
-        """Return the empty object."""
+        """Return the empty object for no segments, else None."""
         return None if segments else Found("{}")
 
 
 class CaughtError:
-    """What ``$local`` is in errorMappings."""
+    """``$local`` in errorMappings: the error that is caught."""
 
     def at(self, segments: Sequence[Any]) -> Found | None:
-        """Return the member that the error has in the new language."""
+        """Return the corresponding member of the error in the new language."""
         if not segments:
             return Found(f'{{"error": {_ERROR}.Code, "cause": {_ERROR}.Detail}}')
         name = {"error": "Code", "cause": "Detail"}.get(str(segments[0]))
@@ -76,7 +76,7 @@ class Branches:
         self._branches = branches
 
     def at(self, segments: Sequence[Any]) -> Found | None:
-        """Return what one branch has, or an array of what all have."""
+        """Return the value in one branch, for an index, or an array of the values in all branches."""
         if not segments:
             return Found(f"toArray({', '.join(branch.base for branch in self._branches)})")
         first, *rest = segments
@@ -96,7 +96,7 @@ class Items:
         self._wrapped = wrapped
 
     def at(self, segments: Sequence[Any]) -> Found | None:
-        """Return what one iteration has left, or what all have."""
+        """Return a value in the local of one iteration, for an index, or the results of all iterations."""
         if not segments or tuple(segments) == (EVERY,):
             return Found(self._BASE)
         first, *rest = segments
@@ -107,7 +107,7 @@ class Items:
 
 
 def _array(found: Sequence[Found]) -> str:
-    """Return an array of those that are there.
+    """Return an array of those values that exist.
 
     Raises: Unsayable when too many may be missing.
     """
@@ -126,7 +126,7 @@ def _array(found: Sequence[Found]) -> str:
 
 
 def check(segments: Iterable[Any]) -> None:
-    """Refuse wildcards and indexes that count from the end.
+    """Check that *segments* have no wildcard and no index that counts from the end.
 
     Raises: Unsayable.
     """

@@ -1,4 +1,4 @@
-"""Sources of mappings and conditions of the old language as expressions of the new one."""
+"""Converts sources of mappings, and conditions, of the old language to expressions of the new one."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -23,14 +23,14 @@ from emulator.services.workflow.languages.terms import And, Array, Comparison, C
 from emulator.services.workflow.languages.values import ExpressionError
 
 _OLD_CONTEXT: Final = frozenset({"flow", "execution", "step", "task", "currentTime"})
-"""What the old language has below ``$context``."""
+"""The members of ``$context`` in the old language."""
 
 
 class Source:
-    """Where the sources of mappings are: the *step*'s input and its *local*; *remark* notes what has no source.
+    """Converts sources: *step* is the path of the step's input, *local* its local; *remark* notes what is lost.
 
-    *step_name* is the name of the step, empty for the flow; *flow_name* the name of the machine. *has_token*: there is
-    a task token, because a report is waited for.
+    *step_name* is the name of the step, empty for the flow; *flow_name* the name of the machine. *has_token* is whether
+    a report is waited for, so that there is a task token.
     """
 
     def __init__(
@@ -51,21 +51,21 @@ class Source:
         self._has_token = has_token
 
     def value(self, source: Any) -> Any:
-        """Return the source of a parameter: an expression, or the constant it is."""
+        """Return the source of a parameter as an expression, or the constant unchanged."""
         return Expression(self.path(source)) if isinstance(source, Path) else source
 
     def path(self, path: Path) -> str:
-        """Return an expression for a path on the step's input, null for one that has none."""
+        """Return an expression for a path on the step's input, ``null`` when no value can be there."""
         found = self.find(path)
         return "null" if found is None else found.text
 
     def may_be_missing(self, source: Any) -> bool:
-        """Whether what a source stands for may be missing when the flow runs."""
+        """Whether the value of a source may be missing when the flow runs."""
         found = self.find(source) if isinstance(source, Path) else Found("")
         return found is None or bool(found.there)
 
     def find(self, path: Path) -> Found | None:
-        """Return where a path leads, None when nothing can be there; what is unsayable is remarked and null."""
+        """Return the place of a path's value, None when there can be none; an `Unsayable` path is noted and null."""
         try:
             match path.root:
                 case "$context":
@@ -111,7 +111,7 @@ class Source:
         return made.text if isinstance(made, Expression) else literal(made)
 
     def condition(self, tree: Term) -> str:
-        """Return a condition on the step's input; what is no comparison must be true, and no more than that."""
+        """Return a condition on the step's input; an operand that is no comparison is compared with ``true``."""
         match tree:
             case Or():
                 return " || ".join(self.condition(each) for each in tree.operands)
@@ -151,7 +151,7 @@ class Source:
         return place.at(path.segments)
 
     def _mapped(self, path: Path) -> Found | None:
-        """Return where the source of a mapping leads: there ``$`` is the input merged with the local."""
+        """Return the place of a mapping's source, in which ``$`` is the input merged with the local."""
         if path.root != "$" or not isinstance(self._local, MapAt | CaughtError):
             return self.find(path)
         if isinstance(self._local, CaughtError):
@@ -193,7 +193,7 @@ class Source:
 
 
 def compares_constants(tree: Term) -> bool:
-    """Whether a condition compares what it reads with constants other than null, which nothing there is unlike too."""
+    """Whether a condition only compares paths with constants other than null, so that missing values may be null."""
     match tree:
         case Or() | And():
             return all(compares_constants(each) for each in tree.operands)

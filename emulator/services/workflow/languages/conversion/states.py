@@ -1,11 +1,11 @@
-"""A flow of the old language -> the same flow as a state machine.
+"""Converts a flow of the old language to a state machine.
 
 Steps of the old language see two things: the input of their list of steps, which stays, and its local, to which each
-step's output is added. A state only gets what the state before it hands on; so the states of a converted flow hand on
-``Input`` and ``Local``, and inside the steps of a choice ``Outer``, what they were outside. A state that reads its
-input constructs it as ``Step``. The first state of each scope sets this up, the last one takes it off again.
+step's output is added. A state only gets the output of the state before it; so the states of a converted flow pass on
+``Input`` and ``Local``, and inside the steps of a choice ``Outer``, the values of both outside. A state that reads its
+input constructs it as ``Step``. The first state of each scope sets these members up, the last one removes them.
 
-What cannot be said in the new language, or means something else there, is a remark beside the state.
+A feature that the new language lacks, or that means something else there, becomes a remark beside the state.
 """
 
 from collections.abc import Callable
@@ -48,14 +48,14 @@ from emulator.services.workflow.languages.statemachine.expressions import SUFFIX
 from emulator.services.workflow.languages.statemachine.nodes import MODES, WAIT_S
 
 MOST_WAITS: Final = 100
-"""So many states stand in for one long wait; a longer one is cut, with a remark."""
+"""The most states that replace one long wait; a longer wait is cut, with a remark."""
 
 MERGED: Final = "jsonMerge($Input.Input, $Input.Local)"
 """The input of a step without inputMappings."""
 
 
 class Converted(NamedTuple):
-    """The text of a state machine, and how many remarks stand in it."""
+    """The text of a state machine, and the number of remarks in it."""
 
     text: str
     remarks: int
@@ -85,7 +85,7 @@ def convert(program: FlowProgram, name: str, look_up: Callable[[str], str] = str
 
 
 class _Scope:
-    """A list of steps on its way to states: where it ends, and how many choices it stands in."""
+    """A list of steps under conversion: its states so far, the name of its last state, and its depth in choices."""
 
     def __init__(self, states: list[State], end: str, depth: int) -> None:
         self.states = states
@@ -93,7 +93,7 @@ class _Scope:
         self.depth = depth
 
     def kept(self) -> State:
-        """Return the members that every state of the scope hands on unchanged, but for the local."""
+        """Return the members, without the local, that every state of the scope passes on unchanged."""
         outer = {"Outer.$": "$Input.Outer"} if self.depth else {}
         return {"Input.$": "$Input.Input", **outer}
 
@@ -156,7 +156,7 @@ class _Conversion:
         scope.states += [{"Name": name, "Type": "Choice", "Branches": tried, "Default": last["Next"]}, *ends]
 
     def _taken_off(self, steps: StepList, where: str) -> list[tuple[str, Found]]:
-        """Return the members of the local of a scope, as its output."""
+        """Return the members of a scope's local, which are its output."""
         keys = possible_keys(steps)
         if keys is None:
             text = "the output was the whole local, with results of tasks; here it is the member Local"
@@ -181,17 +181,17 @@ class _Conversion:
         return fresh
 
     def remark(self, name: str, remark: Phrase) -> None:
-        """Note what differs at a state, or in the flow for the empty name."""
+        """Note a difference at a state, or of the whole flow for the empty name."""
         remarks = self.remarks.setdefault(name, [])
         if remark not in remarks:
             remarks.append(remark)
 
     def _source(self, step: Step, local: Place | None = None) -> Source:
-        """Return the sources that mappings of *step* have while its state runs."""
+        """Return the converter for mappings of *step* that its state evaluates while it runs."""
         return self._sources(step, "$Input.Step", local or Nothing())
 
     def _outside(self, step: Step) -> Source:
-        """Return the sources that the mappings of *step* have before its state or after it."""
+        """Return the converter for mappings of *step* that are evaluated before or after its state."""
         return self._sources(step, "$Input.Input", MapAt("$Input.Local"))
 
     def _sources(self, step: Step, place: str, local: Place) -> Source:
@@ -300,7 +300,7 @@ class _Conversion:
         scope: _Scope,
         nested: list[tuple[str, StepList, str]],
     ) -> str:
-        """Return the state that an option leads to; *nested* gets the steps it has."""
+        """Return the name of the state that an option leads to; the option's inner steps are added to *nested*."""
         target = following if option is None or option.goto is None else option.goto
         if option is not None and option.steps is not None and option.steps.steps:
             begin = self._fresh(f"{step.name} begins")

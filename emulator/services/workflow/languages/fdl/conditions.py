@@ -1,7 +1,7 @@
-"""The conditions of a choice: compiled once and asked for each input.
+"""The conditions of a choice: compiled once, evaluated for each input.
 
-Nothing there counts as false when it stands alone; ``&&``, ``||`` and ``!`` take anything but the boolean ``true`` for
-false; `values.compare` has the rules of comparisons.
+A missing value alone is false; ``&&``, ``||`` and ``!`` treat everything but the boolean ``true`` as false;
+`values.compare` has the rules of comparisons.
 
 Source: choice step, Serverless Workflow guide and published flows.
 """
@@ -42,7 +42,7 @@ _TOKEN = re.compile(
 
 
 class _OnInput(Evaluation):
-    """The evaluation of a condition on the input of its choice: whatever that holds, the answer is a value."""
+    """The evaluation of a condition on the input of its choice; it never fails, whatever the input holds."""
 
     __slots__ = ()
 
@@ -59,7 +59,7 @@ class _OnInput(Evaluation):
         return term.value(self)
 
     def weigh(self, value: Any) -> None:
-        """Do nothing: no term makes more than the condition holds."""
+        """Do nothing: no term makes values larger than the condition's own text."""
 
 
 class _Parser(OperatorParser):

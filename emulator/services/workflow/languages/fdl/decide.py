@@ -1,6 +1,6 @@
-"""What a strand of a flow does next: pure, total, without clock, randomness or store.
+"""Decides the next events of a strand of a flow: pure, total, without clock, randomness or store.
 
-Something that cannot be evaluated fails the step with ``FnF.RuntimeError``, and only a task can catch that.
+An expression that cannot be evaluated fails the step with ``FnF.RuntimeError``, which only a task can catch.
 """
 
 from typing import Any, assert_never
@@ -112,7 +112,7 @@ class FlowProgram(Flow, StrandProgram):
         )
 
     def after_started(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
-        """Return what a started step does: it waits, opens strands or has succeeded."""
+        """Return what follows the start of a step: it waits, opens strands or has succeeded."""
         step = entry.step
         if isinstance(step, WaitStep):
             due = step.wakes_at(entry.input, entry.at)
@@ -125,7 +125,7 @@ class FlowProgram(Flow, StrandProgram):
         return _succeeded(facts, state, strand, entry, {}, {})
 
     def after_joined(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-        """Return the events of a choice, parallel or foreach inside which all has ended well."""
+        """Return the events of a choice, parallel or foreach whose inner steps have ended well."""
         default = entry.local if isinstance(entry.step, ChoiceStep) else {}
         return _succeeded(facts, state, strand, entry, entry.local, default)
 
@@ -170,7 +170,7 @@ class FlowProgram(Flow, StrandProgram):
         return entry.step.retry if isinstance(entry.step, TaskStep) else ()
 
     def fault(self, facts: Facts, state: ExecutionState, strand: Strand, cause: str) -> Events:
-        """Return the events after something that cannot be evaluated; a step that has ended cannot fail any more."""
+        """Return the events for an evaluation error; a step that has ended cannot fail, so the execution does."""
         entry = strand.scopes[-1].entry
         if entry is not None and entry.phase in {Phase.FAILED, Phase.SUCCEEDED}:
             return (final_event(state, events.ExecutionFailed, RUNTIME_ERROR, cause),)
@@ -211,7 +211,7 @@ class FlowProgram(Flow, StrandProgram):
 
 
 def _at_once(facts: Facts, state: ExecutionState, strand: Strand, step: Step, entered: events.StepEntered) -> Events:
-    """Return all four events of a step that does nothing but map: the common case, worth a way of its own."""
+    """Return all four events of a step that only maps data: the common case, which is worth a shortcut."""
     number, sid, name = entered.id, strand.id, step.name
     output = _output(facts, state, step, number, entered.input.value, {}, {})
     if len(entered.input.text) + len(output.text) > SURELY_FITS:
@@ -250,7 +250,7 @@ def _open_strands(facts: Facts, state: ExecutionState, strand: Strand, entry: En
 
 
 def _of_failed_task(exited: events.StepExited, entry: Entry, step: TaskStep) -> events.StepExited:
-    """Let the event show what the event of a failed task shows.
+    """Add to *exited* the members that StepExited of a failed task shows.
 
     Source: the reliable multi-step transaction, Serverless Workflow best practices.
     """
@@ -275,7 +275,7 @@ def _attempt(state: ExecutionState, strand: Strand, step: TaskStep, sent: Json, 
 
 
 def _succeeded(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, local: Any, default: Any) -> Events:
-    """Return the events that end a step well, but for tasks, which have one event less.
+    """Return the events that end a step other than a task well; a task has one event less.
 
     *default* is the output without outputMappings.
     """
@@ -314,6 +314,6 @@ def _exited(
 
 
 def _chosen_goto(entry: Entry) -> str | None:
-    """Return where the option a choice took jumps to, if it does."""
+    """Return the step that the chosen option of a choice jumps to, None when it does not jump."""
     option = entry.step.option(entry.mark) if isinstance(entry.step, ChoiceStep) else None
     return option.goto if option is not None else None

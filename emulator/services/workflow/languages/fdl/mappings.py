@@ -27,7 +27,7 @@ from emulator.services.workflow.languages.values import MISSING, ExpressionError
 from emulator.wire.dates import iso_millis
 
 ERROR_KEYS: Final = ("error", "cause")
-"""What ``$local`` holds while errorMappings are applied."""
+"""The members of ``$local`` while errorMappings are applied."""
 
 _MAPPING_PATH = re.compile(r"\$(?:input|local|context)(?:\Z|[.\[])")
 _STEP_PATH = re.compile(r"\$(?:\Z|[.\[])")
@@ -106,7 +106,7 @@ def apply(mappings: Collection[Mapping], scope: AbcMapping[str, Any]) -> dict[st
 
 
 def constant_of(mappings: Collection[Mapping] | None) -> Json | None:
-    """Return the object that *mappings* without paths always build; None when it depends on the data."""
+    """Return the object that *mappings* build when they have no paths; None when it depends on the data."""
     if mappings is None or any(isinstance(mapping.source, Path) for mapping in mappings):
         return None
     built = apply(mappings, {})
@@ -117,7 +117,7 @@ def constant_of(mappings: Collection[Mapping] | None) -> Json | None:
 
 
 def resolve(source: Any, scope: AbcMapping[str, Any]) -> Any:
-    """Return what a mapping's *source* stands for in *scope*, or `MISSING`."""
+    """Return the value of a mapping's *source* in *scope*, or `MISSING`."""
     if not isinstance(source, Path):
         return source
     if source.root == "$":
@@ -141,7 +141,7 @@ def _assign(built: dict[str, Any], keys: tuple[str, ...], value: Any) -> None:
 
 
 def context_of(beginning: Beginning, now: Millis) -> dict[str, Any]:
-    """Return what ``$context`` has inside and outside steps."""
+    """Return the members of ``$context`` that exist inside and outside steps."""
     return {
         "flow": {"name": beginning.flow},
         "execution": {
@@ -154,9 +154,9 @@ def context_of(beginning: Beginning, now: Millis) -> dict[str, Any]:
 
 
 class Data(dict[str, Any]):
-    """What mappings see: ``input``, ``local``, and ``context``, which is only made when a path asks for it.
+    """The data that mappings read: ``input``, ``local``, and ``context``, which is made when a path reads it.
 
-    Making it costs a token and two dates, more than the rest of a step.
+    Making the context costs a token and two dates, more than the rest of a step.
     """
 
     __slots__ = ("_entry", "_facts", "_retries", "_state", "_step")

@@ -1,7 +1,7 @@
-"""The parsed flow: one frozen data class per step type, and `FlowStep`, which is all of them.
+"""The parsed flow: one frozen data class per step type, and `FlowStep`, the union of them.
 
-Nodes hold what the definition says, already checked and with every path and condition compiled, and answer what the
-fold asks of a step (`engine.model.Step`). What is recorded when they run is decided in `languages.fdl.decide`.
+Nodes hold the checked definition, with every path and condition compiled, and implement `engine.model.Step` for the
+fold. The events of a run are decided in `languages.fdl.decide`.
 """
 
 import re
@@ -43,7 +43,7 @@ from emulator.wire.dates import parse_iso
 
 @frozen
 class Step(model.Step):
-    """What every step has.
+    """The fields of every step.
 
     ``input_mappings`` None means merge(scope input, scope local); ``output_mappings`` None means the default of the
     step's type; an empty tuple means ``{}``.
@@ -52,7 +52,7 @@ class Step(model.Step):
     input_mappings: tuple[Mapping, ...] | None = None
     output_mappings: tuple[Mapping, ...] | None = None
     constant_output: Json | None = field(default=None, compare=False)
-    """What ``output_mappings`` always build, with its text."""
+    """The object that ``output_mappings`` always build, with its text; None when it depends on the data."""
     end: bool = False
 
     def derived_input(self, scope: Scope) -> Any:
@@ -89,7 +89,7 @@ class Step(model.Step):
 
 @frozen
 class PlainStep(Plain, Step):
-    """A step with nothing inside, which goes on with the next one."""
+    """A step without inner steps, which is followed by the next one."""
 
     def ways(self, steps: StepList, position: int) -> list[Way]:
         """Return the way to the next step."""
@@ -113,7 +113,7 @@ class TaskStep(PlainStep, Task):
     kind: ClassVar[StepKind] = "task"
 
     def about(self) -> str:
-        """Return what it calls, with how when that is more than a request."""
+        """Return the called resource, with the pattern when that is not ``requestResponse``."""
         called = self.resource.label
         return called if self.pattern == "requestResponse" else f"{called}, {self.pattern}"
 
@@ -164,7 +164,7 @@ class WaitStep(PlainStep):
     kind: ClassVar[StepKind] = "wait"
 
     def about(self) -> str:
-        """Return how long it waits, or until when."""
+        """Return the duration of the wait, or its end."""
         if self.duration is None:
             return f"until {self.timestamp_text}"
         return f"{self.duration} s" if isinstance(self.duration, int) else self.duration.text
@@ -248,7 +248,7 @@ class ChoiceStep(Step):
     kind: ClassVar[StepKind] = "choice"
 
     def about(self) -> str:
-        """Return nothing: its ways have the conditions."""
+        """Return an empty text: the ways have the conditions."""
         return ""
 
     def ways(self, steps: StepList, position: int) -> list[Way]:
@@ -310,7 +310,7 @@ class FailStep(PlainStep):
         return " ".join(filter(None, (self.error, self.cause)))
 
     def ways(self, steps: StepList, position: int) -> list[Way]:
-        """Return nothing: it leads nowhere."""
+        """Return an empty list: no step follows."""
         return []
 
 
@@ -339,7 +339,7 @@ class ForeachStep(Step):
     kind: ClassVar[StepKind] = "foreach"
 
     def about(self) -> str:
-        """Return what it iterates over."""
+        """Return the element's name and the collection."""
         return f"{self.item} in {self.collection.text}"
 
     def ways(self, steps: StepList, position: int) -> list[Way]:
@@ -357,7 +357,7 @@ class ForeachStep(Step):
         return self.steps, {**entry.input, **own}
 
     def own_members(self, fork: Fork, index: int) -> dict[str, Any]:
-        """Return what the input of iteration *index* has beside the foreach's own input."""
+        """Return the members that the input of iteration *index* has in addition to the foreach's own input."""
         own = {self.item: fork.items[index]} if fork.items is not None else {}
         if self.index_name is not None:
             own[self.index_name] = index
@@ -369,11 +369,11 @@ class ForeachStep(Step):
 
 
 FlowStep = TaskStep | PassStep | WaitStep | ChoiceStep | SucceedStep | FailStep | ParallelStep | ForeachStep
-"""Every kind of step. A ``match`` on it ends with ``assert_never``: a type checker names each that forgot a kind."""
+"""Every kind of step. A ``match`` on it ends with ``assert_never``, so that a type checker finds a forgotten kind."""
 
 
 def flow_step(step: model.Step) -> FlowStep:
-    """Return a step of a flow of this language as what it is; its lists hold nothing else."""
+    """Cast a step to `FlowStep`: the lists of a flow of this language hold no others."""
     return cast(FlowStep, step)
 
 
@@ -390,7 +390,7 @@ class Flow(Definition):
     warnings: tuple[str, ...] = field(default=())
 
     def unfit_for_express(self) -> str | None:
-        """Return what keeps the flow from being express; a wait longer than the whole execution may be, too.
+        """Return why the flow cannot be express, also for a wait longer than an express execution may take.
 
         Source: express executions, Serverless Workflow guide: no long waits; how long one may be is assumed.
         """

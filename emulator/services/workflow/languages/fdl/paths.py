@@ -1,12 +1,12 @@
 """Paths such as ``$input.events[0].key``, ``$local[*].name`` or ``$.status``.
 
-A path is compiled when the definition is read and then asked for its value any number of times. Which roots a path may
-start with depends on where it stands: mappings know ``$input``, ``$local`` and ``$context``; conditions, waits,
-collections and service parameters know ``$``, the input of the step.
+A path is compiled when the definition is read, and evaluated any number of times. The roots a path may start with
+depend on its place: ``$input``, ``$local`` and ``$context`` in mappings; ``$``, the input of the step, in conditions,
+waits, collections and service parameters.
 
 For the engine: ``path.find({"input": step_input, "local": ..., "context": ...})`` for any root, where ``$`` reads
-``input``; or ``path.find_in(step_input)`` for a path on ``$``. Both answer `MISSING` when nothing is there, and hand
-out parts of the given data uncopied: JSON values are never changed in place.
+``input``; or ``path.find_in(step_input)`` for a path on ``$``. Both return `MISSING` when no value is there, and
+return parts of the given data uncopied: JSON values are never changed in place.
 
 Source: inputs and outputs, Serverless Workflow guide.
 """

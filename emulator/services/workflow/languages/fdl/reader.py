@@ -1,4 +1,4 @@
-"""A definition's text -> a flow: the top level, lists of steps and the eight types of step, checked as a whole.
+"""Reads a flow from a definition: the top level, lists of steps and the eight types of step, checked as a whole.
 
 Source: flow definition language, Serverless Workflow guide.
 """
@@ -247,7 +247,7 @@ KINDS: Final = {
         Field("cause", "cause", TEXT, help=("cause of the error", "错误原因")),
     ),
 }  # fmt: skip
-"""Every type there is. The classes are those of `FlowStep`."""
+"""All types of steps by name; their classes are those of `FlowStep`."""
 
 STEP_KINDS.update({name: each.shape for name, each in KINDS.items()})
 
@@ -274,7 +274,7 @@ def read_flow(root: Node) -> FlowProgram:
 
 
 def _unreachable_steps(steps: StepList) -> Iterator[str]:
-    """Yield the names of steps that neither the order nor a jump leads to, in all depths."""
+    """Yield the names of steps, at any depth, that neither the order nor a jump leads to."""
     ways = {
         step.name: [way.target for way in step.ways(steps, position) if way.target is not None]
         for position, step in enumerate(steps.steps)

@@ -105,7 +105,7 @@ CATCH: Final = Shape("catch", (
 
 
 def _patterns(target: WrittenTarget) -> tuple[Pattern, ...]:
-    """Return the patterns that a kind of target knows."""
+    """Return the patterns that a kind of target supports."""
     match target:
         case FunctionResource() | FlowResource():
             return ("requestResponse", "sync", "waitForCallback")
@@ -198,7 +198,10 @@ CALLED: Final = Either(("resourceArn", "action"))
 
 
 def finish_task(values: dict[str, Any], part: LocatedNode, reading: Reading) -> dict[str, Any]:
-    """Return the arguments of a `TaskStep`, from what its fields say each and together."""
+    """Return the arguments of a `TaskStep`; check the rules that concern several of its fields.
+
+    Raises: DefinitionError.
+    """
     if "called" not in values:  # it has a mistake, which is reported beside those of this
         return values
     resource, arn = values.pop("called")
@@ -278,7 +281,7 @@ def _parameter(part: LocatedNode, kind: Kind, reading: Reading) -> Any:
 
 
 def _remark(part: LocatedNode, reading: Reading, values: dict[str, Any]) -> None:
-    """Warn about what is allowed and probably not meant."""
+    """Warn about combinations of fields that are allowed and probably a mistake."""
     constants = values["service_params"] or {}
     for key, value in constants.items():
         if isinstance(value, str) and value.startswith(("$input", "$local", "$context")):

@@ -1,4 +1,4 @@
-"""What tasks call: the actions, their parameters and what each allows, in the one table `ACTIONS`.
+"""The actions that tasks call, with their parameters and patterns, in the one table `ACTIONS`.
 
 A constant parameter is checked when the definition is read, one given by an expression when it is sent, by the same
 rule. Actions of other products are accepted and fail when they run.
@@ -47,7 +47,7 @@ from emulator.wire.schema.notation import Notation
 
 
 class ParameterValues(Notation[Rule]):
-    """The notation of values of parameters, constants and results of expressions; ValueError says what is wrong."""
+    """The notation of parameter values, both constants and results of expressions; a mistake is a ValueError."""
 
     def text(self, kind: Text) -> Rule:
         """Take a text of the right form."""
@@ -104,7 +104,7 @@ PARAMETER_VALUES: Final = ParameterValues("parameter")
 
 
 class Kind(NamedTuple):
-    """An action that is known. The attribute of a parameter is the engine's name of it, without one it is not sent."""
+    """A known action. A parameter's attribute is the engine's name for it; without one the parameter is not sent."""
 
     parameters: Shape
     patterns: tuple[Pattern, ...]
@@ -115,7 +115,7 @@ class Kind(NamedTuple):
 
 @frozen(kw_only=False)
 class Action:
-    """``{service}:{operation}``, as written, and what is known of it."""
+    """``{service}:{operation}`` in a task: its name as written, and its kind."""
 
     name: str
     resource: ActionResource
@@ -124,11 +124,11 @@ class Action:
 
     @property
     def reply_is_result(self) -> bool:
-        """Whether the end of what is called is waited for, not reported."""
+        """Whether the end of the call is awaited, rather than reported with a token."""
         return self.kind.stands_for is FunctionResource
 
     def target(self, value: dict[str, Any]) -> Resource:
-        """Return what a call with the parameters *value* goes to.
+        """Return the target of a call with the parameters *value*.
 
         Raises: ParameterError.
         """
@@ -142,7 +142,7 @@ class Action:
         return resource
 
     def parameters(self, value: dict[str, Any]) -> dict[str, Any]:
-        """Return the parameters by the names the engine knows.
+        """Return the parameters under the engine's names.
 
         Raises: ParameterError.
         """
@@ -158,7 +158,7 @@ class Action:
         return sent
 
     def event(self, value: dict[str, Any]) -> bytes:
-        """Return what a called function gets: text as it is, all else as JSON.
+        """Return the event for a called function: text as it is, other values as JSON.
 
         Source: assumed for a missing body, which is ``{}``.
         """
@@ -300,4 +300,4 @@ MISSPELT: Final = {
     "mns:sendmessages": "MNS:SendMessage",
     "mns:publishmessage": "MNS:SendMessage",
 }
-"""Actions that look right and are none, in lower case."""
+"""Common misspellings of actions, in lower case, with the right names."""

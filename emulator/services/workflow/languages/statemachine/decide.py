@@ -1,9 +1,9 @@
-"""What a strand of a machine does next: pure, total, without clock, randomness or store.
+"""Decides the next events of a strand of a machine: pure, total, without clock, randomness or store.
 
-What a state evaluates is recorded by the event it leads to: the
-constructed input and the branch, seconds or elements that follow from it by StepStarted, the parameters by
-TaskScheduled, output and ``$Global`` by StepSucceeded and StepExited; so nothing is evaluated again after a crash.
-Something that cannot be evaluated fails the state with ``FnF.RuntimeError``, which Catch may catch.
+The results of evaluations are recorded in events, so that nothing is evaluated again after a crash: the constructed
+input and the branch, seconds or elements that follow from it in StepStarted, the parameters in TaskScheduled, output
+and ``$Global`` in StepSucceeded and StepExited. An expression that cannot be evaluated fails the state with
+``FnF.RuntimeError``, which Catch may catch.
 
 Source: error handling, CloudFlow documentation, for the order of Retry and Catch; that an input which a catch leaves
 without OutputConstructor is ``{}``, and that a retried parallel or map starts as a whole, are assumed.
@@ -73,7 +73,7 @@ class MachineProgram(Machine, StrandProgram):
         return MachineProgram(name=self.name, steps=state.steps)
 
     def skipped(self, facts: Facts, strand: Strand, step: Step, number: int, data: Any) -> StepExited:
-        """Return StepExited with *data* as output, or with what the state got when that is None."""
+        """Return StepExited with *data* as output, or with the state's own input when that is None."""
         left = strand.scopes[-1].left if data is None else with_text(data)
         check_size(facts, left.text)
         return StepExited(number, strand.id, strand.last, step.name, left)
@@ -111,7 +111,7 @@ class MachineProgram(Machine, StrandProgram):
         return _started(facts, state, strand, entry, step_input, 0)
 
     def after_started(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
-        """Return what a started state does: it is scheduled, waits, opens strands or has succeeded."""
+        """Return what follows the start of a state: it is scheduled, waits, opens strands or has succeeded."""
         if isinstance(entry.step, TaskState):
             return _scheduled(facts, state, strand, entry, 0)
         if (due := self.wakes_at(entry)) is not None:
@@ -121,7 +121,7 @@ class MachineProgram(Machine, StrandProgram):
         return _succeeded(facts, state, strand, entry)
 
     def after_joined(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-        """Return the events of a parallel or map inside which all has ended well."""
+        """Return the events of a parallel or map whose inner states have ended well."""
         return _succeeded(facts, state, strand, entry)
 
     def after_wait(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
@@ -137,7 +137,7 @@ class MachineProgram(Machine, StrandProgram):
         return entry.step.retry if isinstance(entry.step, Guarded) else ()
 
     def after_failing(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
-        """Return what a parallel or map does inside which something has failed: as after a failed attempt."""
+        """Return what follows the failure of a state inside a parallel or map: as after a failed attempt."""
         return self.after_trouble(facts, state, strand, entry)
 
     def after_succeeded(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
@@ -187,7 +187,7 @@ def _branch_name(index: int) -> str:
 
 
 def _at_once(facts: Facts, state: ExecutionState, strand: Strand, step: State, entered: StepEntered) -> Events:
-    """Return all four events of a state that does nothing but construct: the common case, worth a way of its own."""
+    """Return all four events of a state that only constructs data: the common case, which is worth a shortcut."""
     entry = Entry(step, entered.id, Millis(0), entered.input)
     first, sid, name = entered.id + 1, strand.id, step.name
     entry.given = constructed_input(facts, state, entry, first)
@@ -246,7 +246,7 @@ def _open_strands(state: ExecutionState, strand: Strand, entry: Entry) -> Events
 
 
 def _succeeded(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-    """Return the events that end a state well, but for tasks, which have one event less."""
+    """Return the events that end a state other than a task well; a task has one event less."""
     number = state.last + 1
     output, variables = outcome(facts, state, entry, number, number + 1)
     return (

@@ -1,9 +1,9 @@
-"""What the states of a machine evaluate: inputs, outputs, branches, seconds, elements, parameters.
+"""Evaluates the expressions of states: inputs, outputs, branches, seconds, elements, parameters.
 
-`Data` is what their expressions see: the roots by name, with ``$Context`` made only when it is asked for. Each function
-evaluates what one event records; *number* is the id of that event, from which random values follow, so that they are
-the same whenever they are asked for. All raise EvaluationError, ValueError or RecursionError for what cannot be
-evaluated, and TooMuchData.
+`Data` are the values of the roots, with ``$Context`` made only when it is read. Each function evaluates the values that
+one event records; *number* is the id of that event, from which random values follow, so that they are the same on every
+evaluation. All functions raise TooMuchData, and EvaluationError, ValueError or RecursionError for an expression that
+cannot be evaluated.
 
 Source: system variables, CloudFlow documentation. That there is a task token only where one is waited for is assumed.
 """
@@ -38,7 +38,7 @@ from emulator.services.workflow.languages.terms import Budget, Evaluation
 from emulator.services.workflow.languages.values import MISSING
 
 SURELY_FITS: Final = 16 * 1024
-"""So many characters are within the limit whatever they are."""
+"""This many characters are within the limit in any encoding."""
 
 ITEMS_BYTES: Final = 1024 * 1024
 """Most data of elements that a map records; assumed."""
@@ -104,7 +104,7 @@ class Data:
                 return self._context
 
     def evaluation(self, number: int) -> Evaluation:
-        """Return what the expressions of event *number* are evaluated on."""
+        """Return the evaluation for the expressions of event *number*."""
         return Evaluation(self.find, EventChance(self._facts, number), Budget())
 
     def _made_context(self) -> dict[str, Any]:
@@ -131,12 +131,12 @@ def state_of(entry: Entry) -> State:
 
 
 def data_of(facts: Facts, state: ExecutionState, entry: Entry) -> Data:
-    """Return what the expressions of the state see."""
+    """Return the data for the expressions of the state of *entry*."""
     return Data(facts, state, state_of(entry), entry.input, entry.id, entry.retries)
 
 
 def built(facts: Facts, template: Template | Elements, data: Data, number: int) -> Json:
-    """Return what a constructor makes for event *number*."""
+    """Return the value of a constructor for event *number*."""
     if type(template) is Fixed and template.text is not None:
         made = Json(template.value, template.text)
     else:
@@ -155,7 +155,7 @@ def constructed_input(facts: Facts, state: ExecutionState, entry: Entry, number:
 
 
 def raw_output(entry: Entry) -> Any:
-    """Return what a state yields before its OutputConstructor."""
+    """Return the output of a state before its OutputConstructor."""
     state = machine_state(entry.step)
     match state:
         case ParallelState():
@@ -173,7 +173,7 @@ def raw_output(entry: Entry) -> Any:
 def outcome(
     facts: Facts, state: ExecutionState, entry: Entry, number: int, exit_number: int
 ) -> tuple[Json, dict[str, Any] | None]:
-    """Return the output of a state, and what it writes to ``$Global``.
+    """Return the output of a state, and the members it writes to ``$Global``, None for none.
 
     *number* is that of the event that records the output, *exit_number* that of StepExited.
 
@@ -208,7 +208,7 @@ def text_of(source: str | Expression, data: Data, number: int) -> str:
 
 
 def chosen_branch(step: ChoiceState, data: Data, number: int) -> int:
-    """Return the number of the first branch that holds, that after the last for the default."""
+    """Return the index of the first branch whose condition holds; for the default, the index after the last."""
     evaluation = data.evaluation(number)
     for index, branch in enumerate(step.branches):
         holds = branch.condition.build(evaluation)
@@ -233,7 +233,7 @@ def seconds_of(facts: Facts, step: WaitState, data: Data, number: int) -> int:
 
 
 def elements_of(step: MapState, data: Data, number: int) -> list[Any] | None:
-    """Return the elements of a map, as far as they have to be recorded; None when they follow from the input."""
+    """Return the elements of a map that have to be recorded; None when they follow from the input."""
     evaluation = data.evaluation(number)
     elements = array_of(step.items, evaluation)
     if step.item is None:

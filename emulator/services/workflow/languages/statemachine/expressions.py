@@ -1,11 +1,11 @@
-"""Expressions: what their trees have beyond `languages.terms`, and the text of one -> its tree.
+"""Expressions: the nodes of their trees beyond those of `languages.terms`, and their parser.
 
 A constructor is a map whose keys ending in ``.$`` have expressions as values, at any depth; all else stays as it is.
 Text stands in double, single or back quotes; the first two know the escapes of JSON, and a backslash before anything
 else stays.
 
-A parser of its own and no generated one: it loads in a few milliseconds with nothing else, and knows the place of every
-complaint.
+The parser is written by hand rather than generated: it loads in a few milliseconds without a library, and knows the
+place of every mistake.
 
 Source: expressions, inputs and outputs, CloudFlow documentation. Assumed: parentheses, ``!``, ``-``, ``null``,
 ``["key"]`` and what a path yields that matches nothing.
@@ -48,7 +48,7 @@ class Path(Term):
     segments: tuple[str | int, ...] = ()
 
     def value(self, evaluation: Evaluation) -> Any:
-        """Return what is there, or `MISSING`."""
+        """Return the value at the path, or `MISSING`."""
         value = evaluation.find(self.root)
         for segment in self.segments:
             if isinstance(segment, str):
@@ -119,7 +119,7 @@ class Expression:
     tree: Term
 
     def build(self, evaluation: Evaluation) -> Any:
-        """Return the value, null for nothing."""
+        """Return the value, null for `MISSING`."""
         value = evaluation.item(self.tree)
         evaluation.weigh(value)
         return value
@@ -159,13 +159,13 @@ MAX_CALLS: Final = 10
 MAX_INDEX_CHARS: Final = 9
 
 STATE_ROOTS: Final = ("$Context", "$Input", "$Global")
-"""What every expression of a state may read."""
+"""The roots that every expression of a state may read."""
 
 RESULT_ROOTS: Final = (*STATE_ROOTS, "$Output")
-"""What the constructors of outputs and of ``$Global`` may read."""
+"""The roots that the constructors of outputs and of ``$Global`` may read."""
 
 ITEM_ROOTS: Final = (*STATE_ROOTS, "$Item")
-"""What the constructor of an iteration's input may read."""
+"""The roots that the constructor of an iteration's input may read."""
 
 _ROOTS: Final = (*RESULT_ROOTS, "$Item")
 _OF_THE_OLD_LANGUAGE: Final = {"$input": "$Input", "$local": "$Output", "$context": "$Context", "$": "$Input"}

@@ -1,4 +1,4 @@
-"""The functions of expressions. Which there are, and what they take, stands in the one table `FUNCTIONS`.
+"""The functions of expressions; the table `FUNCTIONS` has their names and numbers of arguments.
 
 Source: intrinsic functions, CloudFlow documentation. Assumed: the names ``toBase64`` and ``jsonToString``, the order of
 the arguments of ``regexMatchString``, ``get`` and ``randomInt``, that the upper end of ``randomInt`` is left out, the
@@ -19,10 +19,10 @@ from emulator.services.workflow.languages.terms import Evaluation
 from emulator.services.workflow.languages.values import compare
 
 Function = Callable[[list[Any], Evaluation], Any]
-"""A function of the language: takes its arguments, as many as it knows, and may raise EvaluationError."""
+"""A function of the language: takes its arguments, whose number was checked, and may raise EvaluationError."""
 
 MANY: Final = 1_000
-"""Arguments of a function that takes any number; assumed."""
+"""The most arguments of a function that takes any number; assumed."""
 
 
 class Known(NamedTuple):
@@ -87,7 +87,7 @@ def _same(left: Any, right: Any) -> bool:
 
 
 def _plain(left: Any, right: Any) -> bool:
-    """Whether one of the two is text or a boolean, which equals only its like."""
+    """Whether one of the two is text or a boolean, which equals only a value of its own type."""
     return isinstance(left, str | bool) or isinstance(right, str | bool)
 
 

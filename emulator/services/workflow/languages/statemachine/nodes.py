@@ -1,7 +1,7 @@
-"""The parsed machine: one frozen data class per kind of state, and `MachineState`, which is all of them.
+"""The parsed machine: one frozen data class per kind of state, and `MachineState`, the union of them.
 
-Nodes hold what the definition says, already checked and with every expression compiled, and answer what the fold asks
-of a step (`engine.model.Step`). What is recorded when they run is decided in `languages.statemachine.decide`.
+Nodes hold the checked definition, with every expression compiled, and implement `engine.model.Step` for the fold. The
+events of a run are decided in `languages.statemachine.decide`.
 """
 
 from typing import Any, ClassVar, Final, Literal, NamedTuple, cast
@@ -58,7 +58,7 @@ MODES: Final[dict[Pattern, Mode]] = {pattern: mode for mode, pattern in PATTERNS
 
 @frozen
 class State(model.Step):
-    """What every state has. ``next`` is the name of the state that follows, None at the end of the scope.
+    """The fields of every state. ``next`` is the name of the state that follows, None at the end of the scope.
 
     A constructor that is None leaves the value as it is.
     """
@@ -80,7 +80,7 @@ class State(model.Step):
 
 @frozen
 class PlainState(Plain, State):
-    """A state with nothing inside, which goes on with the next one."""
+    """A state without inner states, which is followed by the next one."""
 
     def ways(self, steps: StepList, position: int) -> list[Way]:
         """Return the way to the next state."""
@@ -136,7 +136,7 @@ class WaitState(PlainState):
     kind: ClassVar[StepKind] = "wait"
 
     def about(self) -> str:
-        """Return how long it waits."""
+        """Return the duration of the wait."""
         return f"{self.seconds} s" if isinstance(self.seconds, int) else self.seconds.text
 
 
@@ -155,7 +155,7 @@ class FailState(PlainState):
         return " ".join(filter(None, texts))
 
     def ways(self, steps: StepList, position: int) -> list[Way]:
-        """Return nothing: it leads nowhere."""
+        """Return an empty list: no state follows."""
         return []
 
 
@@ -183,7 +183,7 @@ class ChoiceState(PlainState):
         return [*ways, Way(self.default, "default", option=len(ways))]
 
     def target(self, mark: int | None) -> str:
-        """Return where branch number *mark* leads; the number after the last is the default."""
+        """Return the state that branch number *mark* leads to; the number after the last stands for the default."""
         return self.branches[mark].next if mark is not None and mark < len(self.branches) else self.default
 
 
@@ -209,7 +209,7 @@ class MapState(Guarded):
     kind: ClassVar[StepKind] = "foreach"
 
     def about(self) -> str:
-        """Return what it iterates over."""
+        """Return the expression of the elements."""
         return self.items.text
 
     @property
@@ -269,12 +269,12 @@ class TaskState(Guarded, Task):
     kind: ClassVar[StepKind] = "task"
 
     def about(self) -> str:
-        """Return what it calls, the resource where it is written down, else the action; with how it waits."""
+        """Return the called resource if it is a constant, else the action; with the mode when it waits."""
         resource = self.written_target()
         return resource.label if self.pattern == "requestResponse" else f"{resource.label}, {MODES[self.pattern]}"
 
     def parts(self) -> list[tuple[str, StepList]]:
-        """Return nothing."""
+        """Return an empty list."""
         return []
 
     @property
@@ -283,14 +283,14 @@ class TaskState(Guarded, Task):
         return self.action.kind.answers_in_full and self.pattern == "requestResponse"
 
     def parameters(self, value: Any) -> dict[str, Any]:
-        """Return the parameters by the names the engine knows.
+        """Return the parameters under the engine's names.
 
         Raises: ParameterError.
         """
         return self.action.parameters(value)
 
     def target(self, value: Any) -> Resource:
-        """Return what is called.
+        """Return the resource that a call with the parameters *value* goes to.
 
         Raises: ParameterError.
         """
@@ -318,7 +318,7 @@ class TaskState(Guarded, Task):
 
     @property
     def reply_is_result(self) -> bool:
-        """Whether the end of what was called is waited for, not reported."""
+        """Whether the end of the call is awaited, rather than reported with a token."""
         return self.pattern == "sync" and self.action.reply_is_result
 
     def timeout_of(self, entry: Entry) -> int | None:
@@ -334,7 +334,7 @@ class Elements:
     item: Template | None
 
     def build(self, evaluation: Evaluation) -> dict[str, Any]:
-        """Return what the inputs of the executions are made of: the wrapping would count against the limit of data.
+        """Return the elements, not yet made into inputs: the wrapping would count against the limit of data.
 
         Raises: EvaluationError when ItemsPath gives no array.
         """
@@ -367,7 +367,7 @@ class DistributedMapState(TaskState):
     kind: ClassVar[StepKind] = "foreach"
 
     def about(self) -> str:
-        """Return nothing: what runs for an element is shown."""
+        """Return an empty text: the states of an element are shown."""
         return ""
 
     def target(self, value: Any) -> Resource:
@@ -380,7 +380,7 @@ class DistributedMapState(TaskState):
 
     @property
     def reply_is_result(self) -> bool:
-        """The end of a run is reported."""
+        """Return False: the end of a run is reported."""
         return False
 
     def parts(self) -> list[tuple[str, StepList]]:
@@ -392,11 +392,11 @@ MachineState = (
     PassState | WaitState | SucceedState | FailState | ChoiceState | ParallelState | MapState | TaskState
     | DistributedMapState
 )  # fmt: skip
-"""Every kind of state. A ``match`` on it ends with ``assert_never``: a type checker names each that forgot a kind."""
+"""Every kind of state. A ``match`` on it ends with ``assert_never``, so that a type checker finds a forgotten kind."""
 
 
 def machine_state(step: model.Step) -> MachineState:
-    """Return a state of a machine as what it is; its scopes hold nothing else."""
+    """Cast a step to `MachineState`: the scopes of a machine hold no others."""
     return cast(MachineState, step)
 
 
@@ -422,12 +422,12 @@ class Machine(Definition):
         return value
 
     def unfit_for_express(self) -> str | None:
-        """Return what keeps the machine from being express."""
+        """Return why the machine cannot be express, None when it can."""
         return unfit_for_express(self.steps)
 
 
 def unfit_for_express(steps: StepList) -> str | None:
-    """Return what keeps *steps* from running in an express execution: tasks that wait for callbacks, and long waits.
+    """Return why *steps* cannot run in an express execution (tasks that wait for callbacks, long waits); else None.
 
     Source: Standard and Express, CloudFlow documentation.
     """

@@ -1,8 +1,8 @@
 """Regular expressions that are matched in time linear in the text, for ``regexMatchString``.
 
-A pattern becomes a program of a few instructions, and a text is matched by keeping the set of places in it that can be
-reached; what a set becomes on a character is remembered. So no pattern of a flow can hold the loop, which backtracking
-would allow. The syntax is that of RE2 without Unicode classes; flags: ``(?i)`` in front of the whole pattern.
+A pattern is compiled to a program for a nondeterministic automaton, and a text is matched by tracking the set of its
+reachable places; transitions between sets are cached. So no pattern of a flow can block the loop, as backtracking
+could. The syntax is that of RE2 without Unicode classes; flags: ``(?i)`` in front of the whole pattern.
 
 Source: assumed; the vendor names the function and no syntax.
 """
@@ -199,7 +199,7 @@ class _Compiler:
         return self._times(atom, *bounds)
 
     def _repetition(self) -> tuple[int, int | None] | None:
-        """Read how often what stands before is repeated."""
+        """Read a repetition sign and return its least and most count; None when there is none."""
         sign = self._peek()
         if sign == "{":
             return self._counts()
@@ -286,7 +286,7 @@ class _Compiler:
         return self._taking(self._escape())
 
     def _escape(self) -> Test:
-        """Read what stands after a backslash, as far as it is one character or a class."""
+        """Read the character or class after a backslash."""
         character = self._peek()
         self._position += 1
         if character.lower() in _CLASSES and character:

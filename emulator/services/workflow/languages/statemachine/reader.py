@@ -1,8 +1,7 @@
-"""A definition's text -> a machine: the top level, scopes and the eight kinds of state, checked as a whole.
+"""Reads a machine from a definition: the top level, scopes and the eight kinds of state, checked as a whole.
 
-Fields that are not known are left alone, as the vendor adds some every year, with a remark for the log; names that
-belong to other languages, or differ from a known field in case only, are refused, because leaving them alone would make
-another flow of it.
+Unknown fields are ignored, as the vendor adds some every year, with a remark for the log; names that belong to other
+languages, or differ from a known field in case only, are refused, because ignoring them would change the flow.
 
 Source: states, CloudFlow documentation. Assumed: what is refused beyond missing fields and ranges.
 """
@@ -102,7 +101,7 @@ MAP_RUN: Final = Action("Map", ActionResource("Map", "Run"), "sync", Kind(record
 
 
 def _read_states(part: LocatedNode, outer: Reading) -> tuple[tuple[MachineState, ...], list[LocatedNode], Reading]:
-    """Return the states of a scope, their places, and what reading them has found."""
+    """Return the states of a scope, their places, and the `Reading` of the scope."""
     if isinstance(part.node, Table):
         raise part.failure("must be a list of states, each with its Name")
     reading = Reading(outer.warnings, {}, [])
@@ -124,7 +123,7 @@ def _read_state(part: LocatedNode, reading: Reading) -> MachineState:
 
 
 def _finish_scope(values: Arguments, part: LocatedNode, _reading: Reading) -> Arguments:
-    """Add ``steps``, the list of states that a scope has, and where it starts, to what its fields say."""
+    """Add ``steps``, the `StepList` of a scope's states, to *values*; check its start and the ways through it."""
     start: LocatedNode | None = values.get("start")
     listed = part.find("States")
     if start is None or listed is None or not isinstance(listed.node, Sequence):
@@ -374,7 +373,7 @@ KINDS: Final = {
         TaskState, *TASK, *GUARDED, *_ONWARD, *_CONSTRUCTED, finish=_finish_task, either=(TIMEOUTS,)
     ),
 }  # fmt: skip
-"""Every type there is. The classes are those of `MachineState`."""
+"""All types of states by name; their classes are those of `MachineState`."""
 
 STATE_KINDS.update({name: each.shape for name, each in KINDS.items()})
 

@@ -1,7 +1,7 @@
-"""What reading every state rests on: known and foreign fields, constructors, Retry and Catch, ways through a scope.
+"""The parts of reading that all states share: foreign fields, constructors, Retry and Catch, ways through a scope.
 
-States that no other state leads to are remarked upon, and so are loops without a way to an end: an error, a stop or
-the limit of events ends them.
+States that no other state leads to get a remark, and so do loops without a way to an end: only an error, a stop or the
+limit of events ends them.
 
 Source: inputs and outputs, CloudFlow documentation; that a key of a constructor may not stand with and without the
 suffix ``.$`` is assumed.
@@ -55,7 +55,7 @@ _DISTRIBUTED: Final = {
     ),
     "MaxItems": (Phrase("a limit of elements"), Phrase("let a function before cut the list")),
 }
-"""Fields of a distributed map whose members are in no source that could be found, and the way round each."""
+"""Fields of a distributed map whose members no known source documents, each with a workaround."""
 
 FOREIGN: Final[dict[str, str]] = {
     "OnErrors": Phrase("OnErrors is the form before 2024; write Retry and Catch"),
@@ -83,16 +83,16 @@ FOREIGN: Final[dict[str, str]] = {
         )
     },
 }  # fmt: skip
-"""Fields that this language does not have, or not here, each with a sentence that helps."""
+"""Fields that this language or the emulator does not have, each with a sentence that helps."""
 
 
 class MachineDefinitions(Definitions):
-    """How state machines write values: unknown fields are remarked upon, those of other languages refused."""
+    """The notation of state machines: unknown fields get a remark, fields of other languages are refused."""
 
     def unknown(
         self, part: LocatedNode, known: Collection[str], reading: Reading, shape: Shape | None = None
     ) -> Iterator[DefinitionError]:
-        """Yield the mistakes of fields that are not *known*: those of another language, and in the wrong case."""
+        """Yield a mistake for fields of another language or in the wrong case; other unknown fields get a remark."""
         lower = {name.lower(): name for name in known}
         assert isinstance(part.node, Table)
         for entry, _ in part.node.entries:
@@ -150,7 +150,7 @@ def read_expression(part: LocatedNode, roots: Collection[str]) -> Expression:
 
 
 def read_template(part: LocatedNode, roots: Collection[str]) -> Template:
-    """Return what stands at *part*, a JSON value with expressions at any depth."""
+    """Return the JSON value at *part*, with expressions at any depth."""
     node = part.node
     if isinstance(node, YamlSequence):
         mistakes: list[DefinitionError] = []
@@ -190,7 +190,7 @@ def _map(part: LocatedNode, node: Table, roots: Collection[str]) -> Template:
 
 
 def _folded(inner: list[Template], otherwise: Template, made: Callable[[list[Any]], Any]) -> Template:
-    """Return one constant for what has no expression inside."""
+    """Return *otherwise*, or one constant made of the *inner* values when none of them has an expression."""
     values = [each.value for each in inner if isinstance(each, Fixed)]
     return Fixed(made(values)) if len(values) == len(inner) else otherwise
 
@@ -260,7 +260,7 @@ def _ways_out(state: Step) -> list[str]:
 
 
 def check_ways(steps: StepList, parts: Sequence[LocatedNode], warn: Callable[[LocatedNode, str], None]) -> None:
-    """Remark upon states that nothing leads to, or that lead to no end; *parts* are their places."""
+    """Warn about states that no state leads to, or that lead to no end; *parts* are their places."""
     ways = {step.name: _ways_out(step) for step in steps.steps}
     reached = reachable(ways, steps.steps[steps.start].name)
     finishing = _finishing(steps, ways)
@@ -273,7 +273,7 @@ def check_ways(steps: StepList, parts: Sequence[LocatedNode], warn: Callable[[Lo
 
 
 def _finishing(steps: StepList, ways: dict[str, list[str]]) -> set[str]:
-    """Return the states that some way leads from to an end of the scope."""
+    """Return the states from which an end of the scope can be reached."""
     before: dict[str, list[str]] = {}
     waiting = []
     for step in steps.steps:

@@ -1,4 +1,4 @@
-"""Task states: what is called, with which parameters, and how long an attempt may take.
+"""Reads task states: their action, parameters and time-out.
 
 Source: task states and integrations, CloudFlow documentation.
 """
@@ -18,7 +18,7 @@ from emulator.wire.schema.kinds import OBJECT, Also, Duration, Either, Field, On
 
 
 def _seconds(part: LocatedNode, _reading: Reading) -> int | None:
-    """Return a time-out, a number or its digits; None for 0, which is without end."""
+    """Return a time-out in seconds, given as a number or as digits; None for 0, which means no time-out."""
     text = part.text()
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) <= TIMEOUT_S):
         raise part.failure(Phrase("must be a whole number from {low} to {high}", low=0, high=TIMEOUT_S))
@@ -38,13 +38,16 @@ TASK: Final = (
     ),
     Field("Parameters", "arguments", Also(OBJECT, placed), None, help=("parameters of the action", "操作的参数")),
 )  # fmt: skip
-"""The fields of tasks beside those of other states."""
+"""The fields that only tasks have."""
 
 TIMEOUTS: Final = Either(("Timeout", "Timeout.$"), needed=False)
 
 
 def finish_task(values: dict[str, Any], part: LocatedNode, reading: Reading) -> dict[str, Any]:
-    """Return the arguments of a `TaskState`; reports fields that do not go together."""
+    """Return the arguments of a `TaskState`; check the rules that concern several of its fields.
+
+    Raises: DefinitionError.
+    """
     mode = values.pop("mode")
     pattern = PATTERNS[mode] if mode is not None else "requestResponse"
     called: LocatedNode | None = values.get("action")
