@@ -18,10 +18,10 @@ from emulator.wire.request import OperationRequest
 from emulator.wire.schema.kinds import COUNT, argument
 
 MOST_QUEUES: Final = 200
-"""Queues shown one by one, those with the most messages; a test run that makes thousands must not swamp the reader."""
+"""How many queues have metrics of their own, those with the most messages: a test run may make thousands."""
 
 MOST_MOVED: Final = 1_000
-"""So many messages are moved by one call."""
+"""How many messages one call of move-messages moves at most."""
 
 _LIMIT = argument("limit", COUNT, "The most rows to return.", default=100)
 
@@ -209,7 +209,7 @@ def outbox_object(entry: OutboxEntry) -> dict[str, Any]:
 
 
 def metrics(service: MessageService, now: Millis) -> Iterator[Family]:
-    """Yield depths of queues that have been used since the start, waiting receivers, and attempts at deliveries."""
+    """Yield the numbers of messages in queues used since the start, of waiting receivers, and of delivery attempts."""
     live = service.registry.in_use()
     yield _depths(live, now)
     yield gauge("localyun_mns_queues_in_use", "Queues used since the start.", len(live))

@@ -1,4 +1,4 @@
-"""XML and queries of the message service: documents as the live service lays them out, requests as clients send them.
+"""Reads requests (queries, XML bodies), and writes XML documents in the layout of the live service.
 
 Three things matter to official clients: the namespace has no slash at its end (the Java client compares it), the
 request id's header is written in lower case (the Python client looks it up that way), and the content type is this
@@ -26,10 +26,10 @@ Query = dict[str, str]
 
 
 def read_query(query: str | None) -> Query:
-    """Return the items of a raw query by lower-case name, the first of a name.
+    """Return the items of a raw query by lower-case name; of several with one name the first.
 
-    Each item is split at its first ``=`` and decoded once; ``+`` stays what it is, because clients put receipt handles
-    into queries without escaping them.
+    Each item is split at its first ``=`` and decoded once; ``+`` is not decoded to a blank, because clients put receipt
+    handles into queries without escaping them.
     """
     items: Query = {}
     for item in (query or "").split("&"):
@@ -89,7 +89,7 @@ def read_query_int(text: str, name: str) -> int:
 
 
 def unknown_word(name: str, _: OneOf) -> MnsError:
-    """Return the error for a text that is none of an enumeration's."""
+    """Return the error for a text that is not in an enumeration."""
     return MnsError("InvalidArgument", f"The value of {name} is invalid.")
 
 
@@ -97,7 +97,7 @@ XML = Texts("xml", read_int, read_bool, lambda name: SchemaViolation(name=name),
 
 
 def read_attributes(resource: Shape, body: bytes, *, changing: bool = False) -> dict[str, Any]:
-    """Return the settings a document names, by field.
+    """Return the settings in an XML document, field -> value.
 
     Raises: MalformedXML, SchemaViolation, InvalidArgument.
     """
@@ -111,7 +111,7 @@ def read_attributes(resource: Shape, body: bytes, *, changing: bool = False) -> 
 
 
 def read_change(resource: Shape, body: bytes, *, changing: bool = False) -> dict[str, Any]:
-    """Return the settings a request names, by field; an empty body names none.
+    """Return the settings in the body of a request, field -> value; an empty body has none.
 
     Raises: MalformedXML, SchemaViolation, InvalidArgument.
     """
@@ -133,7 +133,7 @@ def check_digest(request: Request) -> None:
 
 
 def read_listing(call: OperationRequest) -> tuple[str, str, int | None, bool]:
-    """Return what a list operation's headers name: prefix, first name, most names, whether with attributes.
+    """Return the headers of a list operation: prefix, first name, limit, whether attributes are wanted.
 
     Raises: InvalidArgument.
     """
@@ -147,12 +147,12 @@ def read_listing(call: OperationRequest) -> tuple[str, str, int | None, bool]:
 
 
 def write_marker(name: str) -> str:
-    """Return the opaque form of the name a list goes on with."""
+    """Return the opaque marker for the first name of the next page."""
     return b64encode(name.encode()).decode("ascii")
 
 
 def read_marker(text: str) -> str:
-    """Read a marker; "" is the start of the list.
+    """Return the name in a marker; "" is the start of the list.
 
     Raises: InvalidArgument.
     """
@@ -203,14 +203,14 @@ def render_attributes(resource: Shape, settings: object, view: object, indent: s
 
 
 def render_resource(resource: Shape, settings: object, view: object) -> bytes:
-    """Write the attributes of one resource: flat, in the live order; what only the management API knows stays out."""
+    """Write the attributes of one resource: flat, in the live service's order, without those of the management API."""
     return document(resource.title, render_attributes(resource, settings, view))
 
 
 def render_list(
     resource: Shape, entries: Iterable[tuple[str, object | None, object]], next_marker: str | None
 ) -> bytes:
-    """Write a page of resources, each its URL, its settings, if these are to be shown, and the view of it.
+    """Write a page of resources, each given as URL, settings (None to leave them out) and view.
 
     An element that would be empty is left out.
     """

@@ -143,7 +143,7 @@ class SchemaViolation(MnsError):
 
 
 def auth_error(failure: AuthFailure) -> MnsError:
-    """Turn a reason into this service's code; what only other schemes know is an unreadable authorization here."""
+    """Turn a reason into this service's code; reasons of other schemes become InvalidAuthorizationHeader."""
     return MnsError(_code(failure.reason))
 
 
@@ -185,6 +185,6 @@ def _code(reason: Reason) -> str:
 
 
 def access_denied(demand: Demand) -> MnsError:
-    """Return the denial of a right, which it names. Source: that it names it is the emulator's own."""
+    """Return the error for a missing right, whose text names the right. Source: naming it is the emulator's own."""
     text = ERRORS["AccessDenied"].text
     return MnsError("AccessDenied", f"{text} Action: {demand.action} Resource: {demand.resource}")

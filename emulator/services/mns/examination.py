@@ -1,4 +1,4 @@
-"""Reading all that the service keeps as a start reads it: what is not of this program's making may hold anything."""
+"""Reads every stored row, to validate a database that this emulator has not written itself, such as a checkpoint."""
 
 from emulator.services.mns.queues.store import QueueStore
 from emulator.services.mns.topics.store import TopicStore
@@ -6,9 +6,9 @@ from emulator.storage.database import Database
 
 
 def read_through(database: Database) -> None:
-    """Read every row as what it stands for.
+    """Parse every row.
 
-    Raises: whatever a row leads to that stands for nothing.
+    Raises: any exception, for a row that cannot be parsed.
     """
     QueueStore(database).read_through()
     TopicStore(database).read_through()

@@ -25,7 +25,7 @@ _TOPIC_OPERATIONS = frozenset(each.name for each in operations_of(topics))
 
 _PATHS = {each.name: each.path for each in OPERATIONS if each.path != "/"}
 _PATHS["PeekMessage"] = _PATHS["ReceiveMessage"]
-"""Operation -> resource: what its URL names; operations of an account are on all of it."""
+"""The path of the resource that an operation needs a right to; operations on the account need ``/*``."""
 
 
 def demand(tenant: Tenant, operation: str, name: str, subscription: str = "") -> Demand:
@@ -41,7 +41,7 @@ def demand(tenant: Tenant, operation: str, name: str, subscription: str = "") ->
 def find_operation(call: OperationRequest) -> Operation:
     """Return the operation that method, path and query name; give *call* its path parameters and query items.
 
-    *call* gets the items by lower-case name. One slash at the end of the path does not matter.
+    The query items get lower-case names. One slash at the end of the path is ignored.
 
     Raises: InvalidRequestURL. Source: path table of the API reference; methods that no operation has are assumed to be
     refused the same way.
@@ -63,7 +63,7 @@ def find_operation(call: OperationRequest) -> Operation:
 
 
 def _check_names(call: OperationRequest) -> None:
-    """Refuse names whose bytes are no UTF-8: nothing is called by or looked up by them.
+    """Check that names in the path are valid UTF-8, as no resource can have another name.
 
     Raises: InvalidRequestURL.
     """

@@ -1,6 +1,6 @@
-"""Every number of the message service.
+"""The limits of the message service.
 
-Source: MNS limits page, parameter tables of the API reference; what is marked "assumed" is not documented.
+Source: MNS limits page, parameter tables of the API reference; values marked "assumed" are not documented.
 """
 
 from emulator.kernel.frozen import frozen
@@ -39,12 +39,12 @@ SWEEP_ROWS = 200
 
 SWEEP_PAUSE_MS = 5
 SWEEP_GRAIN_MS = 1_000
-"""Expired messages leave the file at the next full second; no answer shows them from their last millisecond on."""
+"""Expired messages are removed at the next full second; no answer shows them once they have expired."""
 
 
 @frozen
 class Profile:
-    """Where documents and clients disagree: how long a queue's name may be, and whether priority 0 means "not given".
+    """Rules on which documents and clients disagree: the length of a queue's name, and whether priority 0 means unset.
 
     The Go client always sends a priority, 0 when the caller gave none.
     """
@@ -73,7 +73,7 @@ ENDPOINT_LENGTH = 2_048
 
 
 PUSH_TIMEOUT_S = 5
-"""What has not answered by then is tried again. Source: FAQ on push time-outs."""
+"""The time-out of a push, in seconds; the push is tried again. Source: FAQ on push time-outs."""
 
 BACKOFF_RETRIES = 3
 BACKOFF_GAP_S = Range(10, 20, 15)
@@ -102,4 +102,4 @@ PURGE_AT_ONCE = 20
 """Deleted subscriptions whose deliveries are removed in one turn of the loop."""
 
 PURGE_PAUSE_MS = 5
-"""What deleted subscriptions leave behind is removed in portions, so that other requests never wait long."""
+"""The pause between portions in which deliveries of deleted subscriptions are removed, for other requests."""

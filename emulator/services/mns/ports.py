@@ -1,4 +1,4 @@
-"""Where the message service meets the rest: what topics need from outside, and how faults know calls of this service.
+"""The ports of the message service: what topics need from other services; and the names of its calls for faults.
 
 Ports are named after the need; `emulator.joining` fills them.
 """
@@ -18,7 +18,7 @@ class FunctionInvoker(Protocol):
     """Runs functions for the subscriptions their triggers have made."""
 
     async def invoke_async(self, tenant: Tenant, arn: str, event: bytes, key: str) -> None:
-        """Hand an event over; return once it is accepted and will be run without a caller waiting.
+        """Queue an asynchronous call of a function; return once the call is accepted.
 
         *arn* is ``acs:fc:{region}:{account}:services/{service}[.{qualifier}]/functions/{function}`` or
         ``acs:fc:{region}:{account}:functions/{function}[/{qualifier}]``. *key* is the same when a hand-over is made
@@ -45,7 +45,7 @@ DIALECT = Dialect(MnsError, "QpsLimitExceeded")
 def subject(
     operation: str, queue: str = "", topic: str = "", subscription: str = "", origin: Origin = "client"
 ) -> Subject:
-    """Return an operation on a queue, topic or subscription as faults know it."""
+    """Return an operation on a queue, topic or subscription under the names by which faults select it."""
     names: tuple[str, ...] = ()
     if queue:
         names = (queue, f"queues/{queue}")
@@ -58,6 +58,6 @@ def subject(
 
 
 def push(topic: str, subscription: str, endpoint: str) -> Subject:
-    """Return the push of a message to an HTTP endpoint."""
+    """Return the push of a message to an HTTP endpoint under the names by which faults select it."""
     named = subject("Push", topic=topic, subscription=subscription)
     return named._replace(names=(*named.names, endpoint), origins=("push",))

@@ -46,14 +46,14 @@ _UNDISTURBED = NoInterference()
 
 
 class MessageService:
-    """Everything the fronts and other services ask of MNS.
+    """The message service, for its fronts and other services.
 
     ``queues``, ``messages``, ``topics`` and ``subscriptions`` have one method per operation; `send`, `receive`,
-    `delete` and `publish` are the short forms other services use. Nothing is committed here: answers wait for the
-    commit of their tick.
+    `delete` and `publish` are the short forms for other services. Methods do not commit: answers wait for the commit of
+    the current transaction.
 
-    Topics need a *pusher*; without one only queues are served. *retry_scale* shrinks or stretches the gaps between
-    retries of pushes. `connect` names what other services do for this one.
+    Topics need a *pusher*; without one only queues are served. *retry_scale* multiplies the gaps between retries of
+    pushes. `connect` sets the other services that this one calls.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class MessageService:
         self.long_polls.dismiss_all(MessageNotExist())
 
     def close(self) -> None:
-        """Answer long polls without messages, and set no more timers."""
+        """Answer long polls without messages, and cancel all timers."""
         self.end_polls()
         self._contents.retention.close()
         self._dead_letters.close()
@@ -136,14 +136,14 @@ class MessageService:
         self.registry.remember()
 
     async def aclose(self) -> None:
-        """`close`, break off pushes under way and close connections; everything pending stays for the next start."""
+        """Do as `close`, break off pushes under way and close connections; pending deliveries are kept."""
         await self.courier.close()
         if self._pusher is not None:
             await self._pusher.close()
         self.close()
 
     def reset(self) -> None:
-        """Forget every queue, topic, message, subscription, delivery and account attribute."""
+        """Delete every queue, topic, message, subscription, delivery and account attribute."""
         self.long_polls.dismiss_all(QueueNotExist())
         self._contents.retention.close()
         self._dead_letters.close()
@@ -169,7 +169,7 @@ class MessageService:
         self.start()
 
     def _clock_set_back(self, before: Millis) -> None:
-        """Keep visible what has been visible, or it would be hidden until the old time has come again."""
+        """Keep messages visible that were visible before the clock was set back, and count them anew."""
         self.queue_store.keep_visible(self._clock.now(), before)
         self.registry.forget()  # counters are made anew
 
@@ -183,9 +183,10 @@ class MessageService:
         self._purge.remove_all(left)
 
     def change_queue(self, tenant: Tenant, name: str, change: Change) -> Coroutine[Any, Any, None] | None:
-        """Change the attributes of a queue as `Queues.change` does; return what to wait for, None when it is done.
+        """Change the attributes of a queue as `Queues.change` does; return a coroutine to await, None when it is done.
 
-        A portion of expired messages leaves at once; for more of them other calls are served in between.
+        Expired messages are removed first: a portion at once, and more of them in turns between which other calls are
+        served.
 
         Raises: as `Queues.change`, and CommitFailed; also where it is waited for.
         """
@@ -203,8 +204,8 @@ class MessageService:
     async def purge(self, tenant: Tenant, queue: str) -> int:
         """Delete the messages a queue holds now, hidden and delayed ones too; return how many there were.
 
-        A large queue is emptied in portions between which other calls are served; messages sent meanwhile stay. One
-        that is deleted meanwhile takes the rest with it.
+        A large queue is emptied in portions between which other calls are served; messages sent meanwhile stay. The
+        purge ends when the queue is deleted meanwhile.
 
         Raises: QueueNotExist, CommitFailed.
         """
@@ -235,7 +236,7 @@ class MessageService:
         return await self._pusher.certificate()
 
     def next_visible(self, now: Millis) -> list[tuple[str, Millis]]:
-        """Return, of each queue with hidden or delayed messages, its name and when the next becomes visible."""
+        """Return (queue, time) of the next message that becomes visible, for each queue with hidden messages."""
         filled = map(self.registry.find_by_id, sorted(self._contents.retention.bounds))
         queues = [live.queue for live in filled if live is not None]
         times = ((queue.name, self.messages.next_visible(queue.queue_id, now)) for queue in queues)
@@ -251,9 +252,9 @@ class MessageService:
         return self.courier.reports(self.subscriptions.get(tenant, topic, subscription), limit)
 
     def redeliver(self, tenant: Tenant, topic: str, subscription: str, message_id: str) -> bool:
-        """Deliver a message to a subscriber now, also one that it has got; False when the message is not known.
+        """Deliver a message to a subscriber now, even once more; return False when the message is not known.
 
-        Of ended deliveries those that `list_deliveries` shows can be made again, until the emulator stops.
+        Of ended deliveries those that `list_deliveries` shows can be repeated, until the emulator stops.
 
         Raises: TopicNotExist, SubscriptionNotExist.
         """
@@ -325,7 +326,7 @@ class MessageService:
         return receipt
 
     def _inside(self, operation: str, resource: str, carried: str = "") -> None:
-        """Count a request that another service makes here, as the cloud's services make them over the network."""
+        """Count a request of another service, which in the cloud is a billable request over the network."""
         item = "mns.requests.queue" if resource.startswith("queues/") else "mns.requests.topic"
         self.asked_inside.add(item, resource, operation, message_units(len(carried.encode())))
 
@@ -342,7 +343,7 @@ class MessageService:
         return False
 
     def metered(self) -> Iterator[Amount]:
-        """Yield requests of other services and pushes since the start; those of clients the gateway counts."""
+        """Yield the billable requests of other services, and pushes, since the start; the gateway counts clients'."""
         yield from self.asked_inside.amounts()
         yield from self.courier.history.pushes.amounts()
 

@@ -304,7 +304,7 @@ def _leads_to(subscription: Subscription, kind: str, value: str) -> bool:
 
 
 def _extras(parameters: Parameters) -> dict[str, str]:
-    """Return what is only kept.
+    """Return the attributes that are stored without effect.
 
     Raises: InvalidParameter for attributes that are no JSON object.
     """

@@ -198,7 +198,7 @@ def _received(call: OperationRequest, single: bool, messages: Sequence[Message])
 
 
 def _about(messages: Sequence[Message]) -> Mapping[str, object]:
-    """Return what the log says of a receive: which messages, and which requests they came from."""
+    """Return the log fields of a receive: the ids of messages, and of the requests they came from."""
     if len(messages) == 1:
         return {"message_id": messages[0].message_id, "cause": messages[0].trace}
     causes = dict.fromkeys(message.trace for message in messages)
@@ -206,7 +206,7 @@ def _about(messages: Sequence[Message]) -> Mapping[str, object]:
 
 
 def _handled(handles: Sequence[str]) -> Mapping[str, object]:
-    """Return what the log says of a request that names messages by their receipt handles, which begin with an id."""
+    """Return the log fields of a request with receipt handles: the message ids with which the handles begin."""
     return {"handled": [handle[:32] for handle in handles]}
 
 

@@ -1,7 +1,7 @@
-"""What the management API keeps and shows: settings of the account, its public endpoint and access list, event rules.
+"""Settings that the management API stores and returns: the account's, its public endpoint and access list, event rules.
 
-Nothing here depends on them, but for message trace, which is the switch the XML API has too. Events themselves come
-from other products, none of which sends any here.
+They have no effect in the emulator, except for message trace, which the XML API can switch too. Events come from other
+products, none of which sends any to the emulator.
 
 Source: API reference of version 2022-01-19, one page per operation; alibabacloud_mns_open20220119.
 """
@@ -309,7 +309,7 @@ def _fits(rule: dict[str, Any], parameters: Parameters) -> bool:
 
 
 def _names(matcher: dict[str, Any], resource: str) -> bool:
-    """Whether a matcher is about a resource: object names there are ``bucket/object``."""
+    """Whether a matcher names *resource*, or objects in it, whose names are ``bucket/object``."""
     texts = (str(matcher.get(name) or "") for name in ("Name", "Prefix"))
     return any(text.partition("/")[0] == resource for text in texts)
 

@@ -57,7 +57,7 @@ class Queues:
         return self._view(self._registry.find(tenant, name), self._clock.now())
 
     def page(self, tenant: Tenant, *, prefix: str = "", start: str = "", limit: int | None = None) -> Page[QueueView]:
-        """Return queues by name, from the name *start* on; the page's marker is the name to go on with.
+        """Return queues by name, from the name *start* on; the page's marker is the first name of the next page.
 
         Raises: InvalidArgument for a limit outside 1..1000. Source: order and refusal assumed.
         """
@@ -66,14 +66,14 @@ class Queues:
         return Page([self._view(live, now) for live in self._registry.find_all(tenant, part.items)], part.next_marker)
 
     def numbered(self, tenant: Tenant, wanted: Wanted, skipped: int, limit: int) -> tuple[list[QueueView], int]:
-        """Return up to *limit* queues that are *wanted*, by name after the first *skipped*, and how many there are."""
+        """Return up to *limit* *wanted* queues by name, after the first *skipped*, and the number of all wanted."""
         now = self._clock.now()
         names = self._store.names(tenant, wanted, start="", limit=limit, skipped=skipped)
         views = [self._view(live, now) for live in self._registry.find_all(tenant, names)]
         return views, self._store.count(tenant, wanted)
 
     def names(self, tenant: Tenant, *, prefix: str = "", start: str = "", limit: int | None = None) -> Page[str]:
-        """Return names as `page` does queues, without their counters.
+        """Return the names of the queues that `page` returns, without computing their counters.
 
         Raises: InvalidArgument for a limit outside 1..1000.
         """
@@ -99,10 +99,10 @@ class Queues:
         return False
 
     def change(self, tenant: Tenant, name: str, change: Change) -> None:
-        """Change the attributes a request names.
+        """Change attributes of a queue.
 
-        A new retention counts for messages that have not expired yet, the other attributes for what comes. Source:
-        assumed.
+        A new retention applies to stored messages that have not expired, other attributes to later operations only.
+        Source: assumed.
 
         Raises: QueueNotExist, InvalidArgument.
         """
@@ -122,7 +122,7 @@ class Queues:
             self._dead_letters.replan(changed.queue_id)
 
     def delete(self, tenant: Tenant, name: str) -> None:
-        """Delete a queue and its messages; receivers waiting at it are sent away.
+        """Delete a queue and its messages; its parked receivers get QueueNotExist.
 
         Deleting a missing queue succeeds. Source: assumed; no client knows an error.
         """
@@ -136,7 +136,7 @@ class Queues:
         self._waiters.dismiss(queue.queue_id, QueueNotExist())
 
     def _view(self, live: LiveQueue, now: Millis) -> QueueView:
-        """Return exact counters: what has expired is removed first or, when that is too much at once, subtracted."""
+        """Return a queue with exact counters: expired messages are removed first or, if there are many, subtracted."""
         everything_removed = self._retention.sweep(live, now)
         counters = live.tally.counters(now)
         if not everything_removed:

@@ -22,7 +22,7 @@ from emulator.wire.xml import Element, escape
 
 
 def read_account(body: bytes, before: AccountAttributes) -> AccountAttributes:
-    """Return *before* with what the request names.
+    """Return *before* changed by the attributes in a request's body.
 
     Raises: MalformedXML, SchemaViolation.
     """
@@ -43,7 +43,7 @@ def _is_on(element: Element) -> bool:
 
 
 def render_account(attributes: AccountAttributes) -> bytes:
-    """Write GetAccountAttributes; LoggingBucket is there even when it is empty, the Python client asks for it."""
+    """Write GetAccountAttributes; LoggingBucket is present even when it is empty: the Python client reads it."""
     content = leaf("LoggingBucket", attributes.logging_bucket) + leaf("TraceEnabled", int(attributes.trace_enabled))
     return document("Account", content)
 

@@ -1,6 +1,6 @@
-"""Messages entering and leaving queues, with all that depends on it kept in step.
+"""Adds and removes messages, and keeps everything that depends on them consistent.
 
-That is the table, the counters, the order inside FIFO groups, the waiting receivers, and when messages expire.
+That is the table, the counters, the order inside FIFO groups, the waiting receivers, and the timers of retention.
 """
 
 from emulator.kernel.clock import SECOND, Clock, Millis
@@ -16,7 +16,7 @@ from emulator.storage.database import Database
 
 
 class Contents:
-    """The messages in all queues: the only place that adds and removes one. Owns their retention."""
+    """The messages in all queues: the only class that adds and removes one. Owns their `Retention`."""
 
     def __init__(
         self,
@@ -34,14 +34,14 @@ class Contents:
         self._last_seq = store.last_seq()
 
     def renumber(self) -> None:
-        """Number new messages after those in the table, which has been replaced."""
+        """Number new messages after the highest number in the table, which has been replaced."""
         self._last_seq = self._store.last_seq()
 
     def next_seq(self) -> int:
         """Return the number for a new message: the order of sending.
 
-        A number may come back after a restart when its message is gone; receipt handles therefore name the message id
-        too.
+        A number may be reused after a restart when its message is gone; receipt handles therefore contain the message
+        id too.
         """
         self._last_seq += 1
         return self._last_seq
@@ -75,7 +75,7 @@ class Contents:
             self._release_next(live.queue.queue_id, envelope.group_id, now)
 
     def _release_next(self, queue_id: QueueId, group_id: str, now: Millis) -> None:
-        """Let the next message of a group compete, if it was held."""
+        """Release the next message of a FIFO group, if it was held."""
         message = self._store.first_of_group(queue_id, group_id)
         if message is not None and is_held(message.visible_from):
             visible_from = released(message.visible_from, now)

@@ -1,4 +1,4 @@
-"""Messages received too often: they move to the dead-letter queue when they become visible once more.
+"""Moves messages received too often to the dead-letter queue, when they become visible once more.
 
 The move happens at that time, by a timer per queue with a policy, so that a receiver of the dead-letter queue is woken;
 and, should the policy have changed meanwhile, at the latest when a receiver would get the message.
@@ -42,18 +42,18 @@ class DeadLetters:
         self._armed: dict[QueueId, Millis] = {}
 
     async def catch_up(self) -> None:
-        """Make the moves that are overdue, some in each turn of the loop: before retention removes the messages."""
+        """Make overdue moves, some in each turn of the loop; called before `start`, so before retention acts."""
         for _ in self._overdue():
             await asyncio.sleep(0)
 
     def start(self) -> None:
-        """Make the moves that are overdue, before retention removes the messages, and plan the others."""
+        """Make overdue moves, before retention removes the messages, and set timers for the others."""
         for _ in self._overdue():
             pass
         self.replan_all()
 
     def _overdue(self) -> Iterator[None]:
-        """Make the moves that are overdue, a portion with each step."""
+        """Make overdue moves, a portion before each yield."""
         now = self._clock.now()
         for queue_id in self._store.with_dying(now):
             live = self._registry.find_by_id(queue_id)
@@ -61,12 +61,12 @@ class DeadLetters:
                 yield
 
     def replan_all(self) -> None:
-        """Plan the moves that the tables know of."""
+        """Set the timers of all queues anew from the tables."""
         for queue_id in {*self._armed, *self._store.with_dying()}:
             self.replan(queue_id)
 
     def close(self) -> None:
-        """Plan no more moves."""
+        """Cancel the timers of all queues."""
         for queue_id in self._armed:
             self._timers.cancel(_key(queue_id))
         self._armed.clear()
@@ -79,7 +79,7 @@ class DeadLetters:
             self._timers.call_at(Millis(at), _key(queue_id), partial(self._fire, queue_id))
 
     def replan(self, queue_id: QueueId) -> None:
-        """Find out anew when the next move of a queue is due."""
+        """Set the timer of a queue anew from the table."""
         if self._armed.pop(queue_id, None) is not None:
             self._timers.cancel(_key(queue_id))
         at = self._store.next_dying(queue_id)
@@ -89,9 +89,9 @@ class DeadLetters:
     def move(self, live: LiveQueue, message: Message, now: Millis) -> bool:
         """Move a message to its queue's dead-letter queue; False, and nothing done, when that queue does not exist.
 
-        It gets a new id, keeps priority, body, properties and the time it was sent, so that the time spent in both
-        queues counts for its retention. Source: documented; that the id is new and the count restarts is assumed, as
-        is what happens without a target.
+        The message gets a new id and keeps priority, body, properties and the time it was sent, so that the time spent
+        in both queues counts for its retention. Source: documented; that the id is new and the count restarts is
+        assumed, as is what happens without a target.
         """
         policy = live.queue.settings.dead_letter
         if policy is None:
@@ -135,9 +135,9 @@ class DeadLetters:
             self.replan(queue_id)
 
     def _move_due(self, live: LiveQueue, now: Millis) -> int:
-        """Move a portion of what died at *now* or before; return how many messages were looked at.
+        """Move a portion of the dead letters that are visible at *now*; return how many messages were examined.
 
-        One that expired while it was hidden is left to retention.
+        A message that expired while it was hidden is left to retention.
         """
         settings = live.queue.settings
         due = self._store.dying(live.queue.queue_id, now, SWEEP_ROWS)

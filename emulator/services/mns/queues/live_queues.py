@@ -1,8 +1,8 @@
-"""Queues in use: what is kept in memory about each, made from the tables on first use, and its counters.
+"""Queues in memory, loaded from the tables on first use, with their counters.
 
-Everything here can be made again; it is dropped when a commit fails. Counters are exact without counting rows: messages
-change their state by the mere passing of time, so the hidden ones are kept as numbers per timestamp, and reading the
-counters first drops the timestamps that have passed.
+The data can be loaded again; they are dropped when a commit fails. Counters are exact without counting rows: messages
+become visible by the mere passing of time, so hidden messages are counted per timestamp, and reading the counters first
+drops the timestamps that have passed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ _PRIORITIES = range(1, 17)
 
 
 class PendingCounts:
-    """How many messages become visible at which time."""
+    """The number of hidden messages by the time at which they become visible."""
 
     __slots__ = ("_heap", "_numbers", "_total")
 
@@ -42,7 +42,7 @@ class PendingCounts:
         heappush(self._heap, at)
 
     def discard(self, at: int) -> None:
-        """Forget one message that was to become visible at *at*; nothing when that has dropped out already."""
+        """Uncount one message that was to become visible at *at*; do nothing when that time was dropped already."""
         number = self._numbers.get(at)
         if number is None:
             return
@@ -56,7 +56,7 @@ class PendingCounts:
             heapify(self._heap)
 
     def after(self, now: Millis) -> int:
-        """Return how many are still hidden at *now*."""
+        """Return how many messages are still hidden at *now*, and drop the earlier times."""
         heap = self._heap
         while heap and heap[0] <= now:
             self._total -= self._numbers.pop(heappop(heap), 0)
@@ -75,7 +75,7 @@ class Tally:
         self._delayed = PendingCounts()
 
     def added(self, priority: int, number: int = 1) -> None:
-        """Count *number* messages more."""
+        """Count *number* new messages, as visible ones."""
         self.total += number
         self._by_priority[priority] += number
 
@@ -88,7 +88,7 @@ class Tally:
         (self._inactive if received else self._delayed).discard(hidden_key(visible_from))
 
     def removed(self, priority: int, visible_from: int, *, received: bool) -> None:
-        """Count one message less, whatever state it was in."""
+        """Uncount one message, in any state."""
         self.total -= 1
         self._by_priority[priority] -= 1
         self.unhidden(visible_from, received=received)
@@ -108,7 +108,7 @@ class Tally:
 
 
 REMEMBERED = 10_000
-"""Queues with as many messages are not counted again after an orderly end."""
+"""From this many messages on, the counts of a queue are stored at an orderly end, to be read at the next start."""
 
 
 class LiveQueue:
@@ -153,7 +153,7 @@ class QueueRegistry:
         return None if queue is None else self.keep(queue)
 
     def find_all(self, tenant: Tenant, names: Sequence[str]) -> Iterator[LiveQueue]:
-        """Yield queues that exist; those that are not in use are read at once."""
+        """Yield those of the named queues that exist; the ones not in memory are read by one query."""
         unknown = [name for name in names if (tenant, name) not in self._by_name]
         if len(unknown) > 1:
             for queue, has_messages in self._store.queues(tenant, unknown):
@@ -162,7 +162,7 @@ class QueueRegistry:
         return (self.find(tenant, name) for name in names)
 
     def keep(self, queue: Queue, *, has_messages: bool = True) -> LiveQueue:
-        """Take a stored queue into use; its counters are made from the tables, unless it is known to be empty."""
+        """Load a stored queue into memory; its messages are counted, unless it is known to be empty."""
         live = LiveQueue(queue, self._count(queue.queue_id, self._clock.now()) if has_messages else Tally())
         self._by_name[queue.tenant, queue.name] = live
         self._by_id[queue.queue_id] = live
@@ -178,12 +178,12 @@ class QueueRegistry:
         self._by_id.pop(queue.queue_id, None)
 
     def forget(self) -> None:
-        """Forget every queue; the tables are asked again."""
+        """Drop every queue from memory, to be read again."""
         self._by_name.clear()
         self._by_id.clear()
 
     def remember(self) -> None:
-        """Store the numbers of large queues at the end of a run: counting a million messages takes a while."""
+        """Store the counts of large queues at an orderly end: counting a million messages takes a while."""
         for queue_id, live in self._by_id.items():
             if live.tally.total >= REMEMBERED:
                 self._store.put_tally(queue_id, live.tally.numbers())

@@ -1,4 +1,4 @@
-"""Messages: what a sender may send, what is stored, what the sender learns. Pure."""
+"""Messages: drafts of senders with their checks, stored messages, receipts. Pure."""
 
 import json
 import re
@@ -54,7 +54,7 @@ class Message(NamedTuple):
 
     A named tuple, because rows become messages on every receive and this costs a fifth of a dataclass.
     ``visible_from`` is explained in `visibility`. ``first_dequeued_at`` is 0 before the first receive. ``revision``
-    grows with every change and makes earlier receipt handles stale. ``trace`` is the request it comes from.
+    grows with every change and makes earlier receipt handles stale. ``trace`` is the request that sent it.
     """
 
     seq: int
@@ -75,7 +75,7 @@ class Message(NamedTuple):
 
 
 class MessageReceipt(NamedTuple):
-    """What the sender learns. ``handle`` is there only while the message is delayed."""
+    """The answer to a send. ``handle`` is set only for a delayed message."""
 
     message_id: str
     body_md5: str
@@ -84,7 +84,7 @@ class MessageReceipt(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """An entry of a batch that failed; ``handle`` is the one it was about, "" for a send."""
+    """A failed entry of a batch; ``handle`` is the receipt handle in the request, "" for a send."""
 
     code: str
     message: str
@@ -96,17 +96,17 @@ MessageState = Literal["active", "inactive", "delayed"]
 
 
 def known_system_properties(properties: Properties) -> Properties:
-    """Return the properties that the service knows: the Java client fails on a message that carries any other."""
+    """Return the known ones of *properties*: the Java client fails on a message that carries any other."""
     return tuple(item for item in properties if item.name in SYSTEM_PROPERTY_NAMES)
 
 
 def stored(properties: Properties) -> str | None:
-    """Return the form for the tables."""
+    """Return properties as the text of a column, None for none."""
     return json.dumps(properties, ensure_ascii=False, separators=(",", ":")) if properties else None
 
 
 def restored(text: str | None) -> Properties:
-    """Read the form of the tables."""
+    """Return the properties in the text of a column."""
     return tuple(Property._make(item) for item in json.loads(text)) if text else ()
 
 

@@ -45,18 +45,18 @@ from emulator.services.mns.queues.waiters import LongPolls, Shape, T
 
 _NEVER = Millis(0)
 _CHOSEN_FROM = 16
-"""Visible messages among which it is chosen which a receive takes."""
+"""How many visible messages a schedule of effects can choose from for a receive."""
 
 
 class ChangedVisibility(NamedTuple):
-    """The new receipt handle and the time it is good until."""
+    """A new receipt handle, and the time until which it is valid."""
 
     handle: str
     next_visible_at: int
 
 
 class Messages:
-    """The messages of all queues; the source of the parked receivers."""
+    """The operations on messages of all queues; the `Source` of parked receivers."""
 
     def __init__(
         self,
@@ -122,12 +122,12 @@ class Messages:
         return MessageReceipt(message_id, body_md5, handle, message.group_id)
 
     def receive(self, live: LiveQueue, count: int, wait_s: int | None, shape: Shape[T]) -> "T | asyncio.Future[T]":
-        """Hand out up to *count* visible messages and hide them for the queue's visibility timeout.
+        """Return up to *count* visible messages, shaped by *shape*, and hide them for the queue's visibility timeout.
 
-        Urgent priorities come first, then what has been visible longest. When none is visible, wait *wait_s* seconds
-        (None: as the queue says) for the first; the future then gives the answer. *shape* makes the answer.
+        Urgent priorities come first, then messages that have been visible longest. When none is visible, return a
+        future that waits up to *wait_s* seconds (None: the queue's polling wait) for one.
 
-        Raises: InvalidArgument; MessageNotExist (also through the future) when there was nothing in time.
+        Raises: InvalidArgument; MessageNotExist, also by the future, when no message came in time.
         """
         check_range("numOfMessages", count, limits.BATCH)
         if wait_s is not None:
@@ -160,7 +160,7 @@ class Messages:
         return messages
 
     def listed(self, live: LiveQueue, limit: int) -> list[Message]:
-        """Return up to *limit* visible messages as they would be received, then as many hidden ones as they are due."""
+        """Return up to *limit* messages: visible ones in the order of receiving, then hidden ones by the time due."""
         now = self._clock.now()
         priorities = live.tally.priorities()
         visible = [each for priority in priorities for each in self._visible(live, priority, limit, now)]
@@ -168,12 +168,12 @@ class Messages:
         return visible[:limit] + sorted(hidden, key=lambda each: (each.visible_from, each.seq))[:limit]
 
     def claim(self, queue_id: QueueId, count: int, now: Millis) -> list[Message]:
-        """Hand out up to *count* visible messages of a queue, none when it is gone; for parked receivers."""
+        """Receive up to *count* visible messages of a queue for a parked receiver; none when the queue is gone."""
         live = self._registry.find_by_id(queue_id)
         return [] if live is None else self._claim(live, count, now)
 
     def next_visible(self, queue_id: QueueId, now: Millis) -> Millis | None:
-        """Return the first time after *now* at which a message becomes visible by itself."""
+        """Return the first time after *now* at which a hidden message becomes visible, None without any."""
         live = self._registry.find_by_id(queue_id)
         if live is None:
             return None
@@ -202,7 +202,7 @@ class Messages:
         return claimed
 
     def _first(self, live: LiveQueue, priority: int, count: int, now: Millis) -> list[Message]:
-        """Return the messages of a priority that come first, or those that are chosen to."""
+        """Return the first messages of a priority, or those that a schedule of effects chooses."""
         turns = self._turns
         if not turns.active:
             return self._visible(live, priority, count, now)
@@ -214,16 +214,16 @@ class Messages:
         return list(turns.arranged("message", visible, lambda each: f"{name} {each.body[:60]!r}", count))
 
     def _repeat(self, live: LiveQueue, messages: list[Message], now: Millis) -> None:
-        """Let messages that are received for the first time come once more, if that befalls them."""
+        """Duplicate messages that are received for the first time, where a schedule of effects demands it."""
         for message in messages:
             name = f"{live.queue.name} {message.body[:60]!r}"
             if message.dequeue_count == 0 and self._turns.befalls("message", name) == "duplicate":
                 self._contents.add(live, message._replace(seq=self._contents.next_seq()), now)
 
     def _without_dead(self, live: LiveQueue, candidates: list[Message], now: Millis) -> list[Message]:
-        """Move dead letters away that the timer has not moved yet; others of the queue take their places.
+        """Move dead letters among *candidates* that the timer has not moved yet, and return others in their places.
 
-        Bounded: what is left after many moves is for the next receive.
+        The number of moves is bounded: further dead letters are left to the next receive.
         """
         policy = live.queue.settings.dead_letter
         for _ in range(limits.SWEEP_ROWS):
@@ -251,7 +251,7 @@ class Messages:
         return received
 
     def move(self, live: LiveQueue, message: Message, target: LiveQueue) -> MessageReceipt:
-        """Send a message that is in *live*, in whatever state, to another queue, and delete it here.
+        """Send a message of *live*, in any state, to another queue, and delete it from *live*.
 
         Raises: as `send`; then the message stays.
         """
@@ -266,10 +266,10 @@ class Messages:
         return receipt
 
     def delete(self, live: LiveQueue, handle: str) -> None:
-        """Delete the message a handle is about.
+        """Delete the message of a receipt handle.
 
-        Raises: ReceiptHandleError for what never was a handle of this queue; MessageNotExist for one that is expired,
-        superseded or used. Source: FAQ on deleting; for superseded and used ones assumed.
+        Raises: ReceiptHandleError for a text that never was a handle of this queue; MessageNotExist for a handle that
+        is expired, superseded or used. Source: FAQ on deleting; for superseded and used ones assumed.
         """
         now = self._clock.now()
         self._contents.remove(live, self._find(live, handle, now), now)

@@ -15,12 +15,12 @@ from emulator.wire.schema.kinds import FLAG, TEXTS, TIME, WHOLE, Field, Flag, It
 from emulator.wire.schema.texts import out_of_range
 
 QueueId = NewType("QueueId", int)
-"""Number of a queue in the state file; never used again after the queue is deleted."""
+"""The number of a queue in the tables; never reused after the queue is deleted."""
 
 
 @frozen
 class DeadLetters:
-    """Where a message goes that cannot be delivered."""
+    """The dead-letter policy of a subscription: ``target`` is the queue for messages that cannot be delivered."""
 
     enabled: bool = False
     target: str = ""
@@ -28,16 +28,16 @@ class DeadLetters:
 
 @frozen
 class DeadLetterPolicy(DeadLetters):
-    """Where a message goes when it has been received *max_receives* times and would be received once more.
+    """The dead-letter policy of a queue: for messages received ``max_receives`` times that become visible once more.
 
-    A policy that is not enabled may have no number: answers show none that nobody has set.
+    A policy that is not enabled may have no number: answers do not show a number that was never set.
     """
 
     max_receives: int | None = None
 
     @property
     def limit(self) -> int:
-        """How often a message is received where the policy is enabled."""
+        """How often a message is received before it is moved, if the policy is enabled."""
         return self.max_receives or limits.MAX_RECEIVES.default
 
 
@@ -61,7 +61,7 @@ class Encryption:
 
 @frozen
 class QueueSettings:
-    """What a caller can choose about a queue; the attributes are described in `QUEUE`."""
+    """The settable attributes of a queue, which are described in `QUEUE`."""
 
     delay_s: int = limits.DELAY_S.default
     maximum_message_size: int = limits.MESSAGE_SIZE.default
@@ -77,7 +77,7 @@ class QueueSettings:
 
 
 Change = dict[str, Any]
-"""Settings by field that a request names; what is absent stays, or takes its default in a new resource."""
+"""The settings in a request, field -> value; an absent one stays as it is, or takes its default in a new resource."""
 
 
 @frozen(kw_only=False)
@@ -111,7 +111,7 @@ class QueueView:
 
 @frozen
 class AccountAttributes:
-    """What an account chose for all its queues; stored, without effect."""
+    """The attributes of an account; stored, without effect."""
 
     logging_bucket: str = ""
     trace_enabled: bool = False
@@ -158,11 +158,11 @@ LOGGING = Field(
 )  # fmt: skip
 TYPES = {"normal": False, "fifo": True}
 SHOWN = ("xml", "reply")
-"""The forms of fields that answers show and no request sets."""
+"""The forms in which read-only fields are shown: answers of both APIs."""
 
 
 def created_and_modified(of: Callable[[Any], Any]) -> tuple[Field, Field]:
-    """Return the fields with the times of a resource, which *of* finds in the view of it."""
+    """Return the read-only fields with the times of a resource; *of* returns the resource of a view."""
     return (
         Field("CreateTime", kind=TIME, only=SHOWN, shown=lambda view: of(view).created_at),
         Field("LastModifyTime", kind=TIME, only=SHOWN, shown=lambda view: of(view).modified_at),
@@ -237,11 +237,11 @@ QUEUE = Shape(
     ),
     QueueSettings,
 )  # fmt: skip
-"""A new attribute is a row here, a field of `QueueSettings` and a column in ``schema/``."""
+"""The attributes of a queue; a new one needs a row here, a field of `QueueSettings` and a column in ``schema/``."""
 
 
 def cloud_url(tenant: Tenant, path: str, network: str = "") -> str:
-    """Return the address that what is at *path* would have in the cloud, on the public or another network."""
+    """Return the address that *path* would have in the cloud; *network* is a suffix, "" for the public network."""
     return f"http://{tenant.account}.mns.{tenant.region}{network}.aliyuncs.com/{path}"
 
 
@@ -262,9 +262,9 @@ def check_range(name: str, value: int, allowed: Range, unit: str = "") -> None:
 
 
 def check_name(name: str, longest: int, too_long: str, malformed: str) -> None:
-    """Check the name of something that is to be created; *too_long* and *malformed* are the errors.
+    """Check the name of a resource that is to be created.
 
-    Raises: these two.
+    Raises: MnsError with the code *too_long* or *malformed*.
     """
     if len(name) > longest:
         raise MnsError(too_long, high=longest)
@@ -281,9 +281,9 @@ def check_queue_name(name: str, profile: limits.Profile) -> None:
 
 
 def settled(change: Change, queue_name: str) -> Change:
-    """Return the attributes a request names as they are kept: checked, and an enabled dead-letter policy with a number.
+    """Check the attributes in a request, and return them in stored form: an enabled dead-letter policy has a number.
 
-    A number of 0 in a policy that is not enabled is none: terraform-provider-alicloud sends it where the file has none.
+    A number of 0 in a policy that is not enabled is dropped: terraform-provider-alicloud sends 0 for no number.
 
     Raises: InvalidArgument.
     """
@@ -307,7 +307,7 @@ def check_dead_letter_target(policy: DeadLetters | None, own: str) -> None:
 
 
 def page_size(limit: int | None) -> int:
-    """Return how many names a list holds that is asked for *limit*.
+    """Return the page size for a requested *limit*, the default for None.
 
     Raises: InvalidArgument.
     """
@@ -317,7 +317,7 @@ def page_size(limit: int | None) -> int:
 
 
 def check_ranges(resource: Shape, change: Change) -> None:
-    """Check the numbers a request names against the table of the resource.
+    """Check the numbers in a request against the ranges of the resource's fields.
 
     Raises: InvalidArgument.
     """
@@ -327,7 +327,7 @@ def check_ranges(resource: Shape, change: Change) -> None:
 
 
 def same_settings(resource: Shape, existing: Any, change: Change) -> bool:
-    """Whether creating a resource again with *change* names what exists.
+    """Whether the settings *existing* are those of a request that creates the resource again with *change*.
 
     The attributes of the XML API count with their defaults filled in; the others count when they are named, so that
     either API can create again what the other has made. Source: assumed; one observed exchange fits.

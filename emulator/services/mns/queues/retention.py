@@ -1,7 +1,7 @@
-"""Messages that have expired, and those of deleted queues: they leave the file in small portions.
+"""Removes expired messages, and those of deleted queues, from the tables in small portions.
 
-No answer depends on this having happened: rules look at the age of a message themselves. One timer serves all queues;
-for each queue with messages a bound is kept before which none of them can expire.
+No answer depends on the removal, as every rule checks the age of a message. One timer serves all queues; for each queue
+with messages a bound is kept before which none of them can expire.
 
 Source: MessageRetentionPeriod of CreateQueue, Message Service API reference: it counts from the send, received or not;
 that a changed period holds for stored messages is assumed.
@@ -51,13 +51,13 @@ class Retention:
         database.on_rollback(self._replan_all)
 
     def start(self) -> None:
-        """Plan the sweeps of what is in the tables."""
+        """Set the timer for the messages in the tables, and go on purging deleted queues."""
         self._replan_all()
         self._purging.extend(self._store.deleted_queues())
         self._arm()
 
     def close(self) -> None:
-        """Plan no more sweeps."""
+        """Cancel the timer."""
         self._timers.cancel(_TIMER)
         self._armed = None
         self._heap.clear()
@@ -73,25 +73,25 @@ class Retention:
             self._arm()
 
     def replan(self, queue: Queue) -> None:
-        """Find out anew when the oldest message of a queue expires."""
+        """Compute anew when the oldest message of a queue expires."""
         self.bounds.pop(queue.queue_id, None)
         oldest = self._store.oldest(queue.queue_id)
         if oldest is not None:
             self.expect(queue.queue_id, oldest + queue.settings.retention_s * SECOND)
 
     def purge(self, queue_id: QueueId) -> None:
-        """Remove the messages of a deleted queue: a few now, many bit by bit."""
+        """Remove the messages of a deleted queue: a portion now, the rest by the timer."""
         self.bounds.pop(queue_id, None)
         if not self._store.purge(queue_id, SWEEP_ROWS):
             self._purging.append(queue_id)
             self._arm()
 
     def sweep(self, live: LiveQueue, now: Millis) -> bool:
-        """Remove expired messages of a queue; return whether that was all."""
+        """Remove a portion of a queue's expired messages; return whether none is left."""
         return self._sweep(live, now) < SWEEP_ROWS
 
     def remove_sent(self, live: LiveQueue, until: Millis, now: Millis) -> int:
-        """Remove a portion of the messages sent at *until* or before, the oldest first; return how many these were."""
+        """Remove a portion of the messages sent at *until* or before, the oldest first; return how many."""
         gone = self._store.expired(live.queue.queue_id, until, SWEEP_ROWS)
         if gone:
             self._store.remove_all([each.seq for each in gone])

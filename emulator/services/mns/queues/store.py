@@ -16,7 +16,7 @@ from emulator.storage.write_lock import StateLocked
 
 
 class Envelope(NamedTuple):
-    """What counters and rules need to know of a stored message, without its content."""
+    """The fields of a stored message that counters and rules need, without its content."""
 
     seq: int
     priority: int
@@ -32,7 +32,7 @@ def envelope_of(message: Message) -> Envelope:
 
 
 class NotStored(Exception):
-    """A message could not be written (disk full, ...); nothing of it was."""
+    """A message could not be written, for example because the disk is full; no part of it was."""
 
 
 _SETTINGS = row_of(QUEUE)
@@ -66,7 +66,7 @@ def inserted(database: Database, sql: str, values: Sequence[Any]) -> int:
 
 
 def one_named(database: Database, select: str, tenant: Tenant, name: str) -> tuple[Any, ...] | None:
-    """Return the row of a tenant's resource, of those that *select* reads."""
+    """Return the row of a tenant's resource *name*, read by the query *select*; None without one."""
     where = "account = ? AND region = ? AND name = ?"
     row: tuple[Any, ...] | None = database.read(
         f"{select} WHERE {where}", (tenant.account, tenant.region, name)
@@ -75,7 +75,7 @@ def one_named(database: Database, select: str, tenant: Tenant, name: str) -> tup
 
 
 class Wanted(NamedTuple):
-    """Which queues or topics: those whose names start with ``prefix``, of the type asked for, with all the ``tags``."""
+    """A filter of queues or topics: names that start with ``prefix``, the type (None for any), all of the ``tags``."""
 
     prefix: str = ""
     fifo: bool | None = None
@@ -111,7 +111,7 @@ def all_named(
 def names_with(
     database: Database, table: Literal["mns_queues", "mns_topics"], tenant: Tenant, containing: str, limit: int
 ) -> list[str]:
-    """Return up to *limit* names of a table's rows in which *containing*, in small letters, stands, in order."""
+    """Return up to *limit* names in a table that contain *containing*, given in lower case, sorted."""
     where = "account = ? AND region = ? AND instr(lower(name), ?) ORDER BY name LIMIT ?"
     rows = database.read(f"SELECT name FROM {table} WHERE {where}", (*tenant, containing, limit))  # noqa: S608 - as below
     return [name for (name,) in rows]
@@ -153,13 +153,13 @@ _EXPIRED_STATES = (
 
 
 class QueueStore:
-    """The tables of ``schema/``; answers what this tick has written."""
+    """The tables of accounts, queues and messages; reads see uncommitted writes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def names_with(self, tenant: Tenant, containing: str, limit: int) -> list[str]:
-        """Return up to *limit* names of queues in which *containing*, in small letters, stands."""
+        """Return up to *limit* names of queues that contain *containing*, given in lower case, sorted."""
         return names_with(self._database, "mns_queues", tenant, containing, limit)
 
     def tenants(self) -> dict[Tenant, int]:
@@ -168,7 +168,7 @@ class QueueStore:
         return {Tenant(AccountId(row[0]), Region(row[1])): row[2] for row in rows}
 
     def account(self, tenant: Tenant) -> AccountAttributes:
-        """Return what was stored, or the defaults."""
+        """Return the stored attributes of an account, or the defaults."""
         row = self._database.read(
             "SELECT logging_bucket, trace_enabled FROM mns_accounts WHERE account = ? AND region = ?",
             (tenant.account, tenant.region),
@@ -214,9 +214,9 @@ class QueueStore:
         return [_queue(row) for row in self._database.read(f"{_QUEUE} ORDER BY id")]
 
     def read_through(self) -> None:
-        """Read every row as what it stands for: a state of unknown origin may hold anything.
+        """Parse every row, to validate a database of unknown origin.
 
-        Raises: whatever a row leads to that stands for none.
+        Raises: any exception, for a row that cannot be parsed.
         """
         self.all_queues()
         for columns in self._database.read("SELECT user_properties, system_properties FROM mns_messages"):
@@ -233,7 +233,7 @@ class QueueStore:
         self._database.write(_PUT_QUEUE, (queue.modified_at, *_SETTINGS.values(queue.settings), queue.queue_id))
 
     def remove_queue(self, queue_id: QueueId) -> None:
-        """Forget a queue; its messages are left to `purge`."""
+        """Remove a queue; its messages are left to `purge`."""
         self._database.write("INSERT INTO mns_deleted_queues VALUES (?)", (queue_id,))
         self._database.write("DELETE FROM mns_queues WHERE id = ?", (queue_id,))
 
@@ -242,7 +242,7 @@ class QueueStore:
         return [QueueId(number) for (number,) in self._database.read("SELECT id FROM mns_deleted_queues ORDER BY id")]
 
     def purge(self, queue_id: QueueId, limit: int) -> bool:
-        """Remove at most *limit* messages of a deleted queue; return whether that was all."""
+        """Remove at most *limit* messages of a deleted queue; return whether none is left."""
         rows = self._database.read("SELECT seq FROM mns_messages WHERE queue = ? LIMIT ?", (queue_id, limit)).fetchall()
         self.remove_all([seq for (seq,) in rows])
         if len(rows) == limit:
@@ -251,7 +251,7 @@ class QueueStore:
         return True
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove everything."""
         for table in ("mns_messages", "mns_queues", "mns_deleted_queues", "mns_accounts", "mns_tallies"):
             self._database.write(f"DELETE FROM {table}")  # noqa: S608 - the names above
 
@@ -281,7 +281,7 @@ class QueueStore:
             raise NotStored(str(error)) from error
 
     def find(self, queue_id: QueueId, seq: int, message_id: str, revision: int, sent_after: Millis) -> Envelope | None:
-        """Return the message a receipt handle is about, if it still is in that revision and not expired."""
+        """Return the message of a receipt handle, None when its revision has changed or it has expired."""
         row = self._database.read(_FIND, (seq, queue_id, message_id, revision, sent_after)).fetchone()
         return Envelope._make(row) if row else None
 
@@ -290,8 +290,8 @@ class QueueStore:
     ) -> list[Message]:
         """Return the first messages of a priority that are visible at *now* and were sent after *sent_after*.
 
-        Nothing is visible before it is sent, so ``visible_from > sent_after`` loses no message, and it lets the probe
-        jump over what has expired without ever being received, however much that is.
+        No message is visible before it is sent, so the query may demand ``visible_from > sent_after``, by which the
+        index skips all messages that have expired without being received.
         """
         rows = self._database.read(_FIRST_VISIBLE, (queue_id, priority, sent_after, now, sent_after, limit))
         return [Message._make(row) for row in rows]
@@ -305,7 +305,7 @@ class QueueStore:
         ).fetchall()
 
     def hidden(self, queue_id: QueueId, priority: int, now: Millis, limit: int) -> list[Message]:
-        """Return the messages of a priority that are hidden at *now*, those first that become visible first."""
+        """Return up to *limit* messages of a priority that are hidden at *now*, by the time they become visible."""
         rows = self._database.read(
             f"{_MESSAGE} WHERE queue = ? AND priority = ? AND visible_from > ? ORDER BY visible_from, seq LIMIT ?",
             (queue_id, priority, now, limit),
@@ -392,22 +392,22 @@ class QueueStore:
         return None if row[0] is None else Millis(row[0])
 
     def spare(self, seq: int) -> None:
-        """Take the mark of the last receive off a message."""
+        """Remove the mark of the last receive from a message."""
         self._database.write("UPDATE mns_messages SET dying = 0 WHERE seq = ?", (seq,))
 
     def numbers(self, queue_id: QueueId) -> list[tuple[int, int]]:
-        """Return (priority, number of messages)."""
+        """Return (priority, number of messages) for each priority in a queue."""
         return self._database.read(
             "SELECT priority, count(*) FROM mns_messages WHERE queue = ? GROUP BY priority", (queue_id,)
         ).fetchall()
 
     def put_tally(self, queue_id: QueueId, numbers: list[tuple[int, int]]) -> None:
-        """Keep (priority, number of messages) of a queue that is not used any more in this run."""
+        """Store (priority, number of messages) of a queue at the end of a run."""
         rows = [(queue_id, priority, number) for priority, number in numbers]
         self._database.write_many("INSERT OR REPLACE INTO mns_tallies VALUES (?, ?, ?)", rows)
 
     def take_tally(self, queue_id: QueueId) -> list[tuple[int, int]]:
-        """Return what an earlier run has kept of a queue, and forget it: from now on it changes."""
+        """Return the numbers that an earlier run has stored with `put_tally`, and remove them, as they will change."""
         rows = self._database.read(
             "SELECT priority, number FROM mns_tallies WHERE queue = ?", (queue_id,)
         ).fetchall()  # fmt: skip
@@ -420,7 +420,7 @@ class QueueStore:
         return self._database.read(_HIDDEN, (queue_id, priority, now)).fetchall()
 
     def expired_numbers(self, queue_id: QueueId, bound: Millis, now: Millis) -> Counters:
-        """Return how many expired messages count as active, inactive and delayed."""
+        """Return how many expired messages, sent at *bound* or before, are counted as active, inactive and delayed."""
         active = inactive = delayed = 0
         for visible_from, received, number in self._database.read(_EXPIRED_STATES, (queue_id, bound)):
             if hidden_key(visible_from) <= now:

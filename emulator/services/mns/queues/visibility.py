@@ -1,4 +1,4 @@
-"""The rules of a queue: when a message is visible, to whom, and when it is over. Pure: every function takes ``now``.
+"""The rules of a queue: when a message is visible, to whom, and when it expires. Pure: every function takes ``now``.
 
 ::
 
@@ -10,7 +10,7 @@ it is inactive when it has been received and delayed when it has not. In a FIFO 
 competes; those behind it are *held*: their ``visible_from`` is `HELD` plus the time they are due, far beyond any
 clock, until the one before them is gone. That keeps one index in delivery order for all kinds of queues.
 
-Source: MNS developer guide, message life cycle and ordered messages; what is marked "assumed" is not documented.
+Source: MNS developer guide, message life cycle and ordered messages; rules marked "assumed" are not documented.
 """
 
 import re
@@ -27,17 +27,17 @@ HELD = 1 << 60
 
 
 def due_at(settings: QueueSettings, delay_s: int | None, now: Millis) -> Millis:
-    """Return when a message sent now becomes visible; a delay of its own wins over the queue's, also 0."""
+    """Return when a message sent at *now* becomes visible; its own delay, even 0, takes precedence over the queue's."""
     return Millis(now + SECOND * (settings.delay_s if delay_s is None else delay_s))
 
 
 def hidden_until(timeout_s: int, now: Millis) -> Millis:
-    """Return when a message received now, or whose visibility is changed now, is visible again."""
+    """Return when a message that is received, or whose visibility is changed, at *now* becomes visible again."""
     return Millis(now + SECOND * timeout_s)
 
 
 def expiry_bound(settings: QueueSettings, now: Millis) -> Millis:
-    """Return the latest enqueue time that is already over: what was sent then or before is gone.
+    """Return the latest enqueue time of expired messages: those sent then or before have expired at *now*.
 
     The queue's present retention counts, also for messages sent before it was changed. Source: assumed.
     """
@@ -60,7 +60,7 @@ def released(visible_from: int, now: Millis) -> Millis:
 
 
 def state(message: Message, now: Millis) -> MessageState:
-    """Return what the counters call a message at *now*."""
+    """Return the state of a message at *now*, by the names of the counters."""
     if hidden_key(message.visible_from) <= now:
         return "active"
     return "inactive" if message.dequeue_count else "delayed"
@@ -106,7 +106,7 @@ _CONTENT = re.compile(rb"([0-9]{1,18}) ([0-9]{1,18}) ([0-9]{1,18}) ([0-9]{1,18})
 
 
 class ReceiptHandle(NamedTuple):
-    """What a handle says. It is valid before the time ``until`` and while the message has this ``revision``."""
+    """The parts of a receipt handle, valid before the time ``until`` and while the message has this ``revision``."""
 
     message_id: str
     queue_id: int
@@ -122,14 +122,14 @@ def write_handle(message_id: str, queue_id: int, seq: int, revision: int, until:
 
 
 def handle_of(message: Message) -> str:
-    """Return the receipt handle of a message as it stands: good while it is hidden."""
+    """Return the receipt handle of a message in its present revision, valid while the message is hidden."""
     return write_handle(message.message_id, message.queue_id, message.seq, message.revision, message.visible_from)
 
 
 def read_handle(text: str) -> ReceiptHandle:
     """Read a handle.
 
-    Raises: ReceiptHandleError when the text was never one.
+    Raises: ReceiptHandleError for a text that is not a receipt handle.
     """
     form = _FORM.fullmatch(text)
     if form is None:

@@ -1,8 +1,8 @@
-"""Parked receivers: a long poll is a future in a queue's room, woken by a message or by its deadline.
+"""Parked receivers: a long poll is a future in the room of its queue, resolved by a message or by its deadline.
 
 A room has one timer, set to the earlier of its first deadline and the next time a message becomes visible. A new
-message wakes the room after its commit; each message then goes to the receiver that has waited longest, and the others
-sleep on: no herd. A receiver whose client goes away leaves by itself.
+message wakes the room after its commit; each message goes to the receiver that has waited longest, and the others are
+not woken. A receiver whose client disconnects leaves the room, as its future is cancelled.
 """
 
 import asyncio
@@ -22,18 +22,18 @@ from emulator.storage.database import CommitFailed, Database
 
 T = TypeVar("T")
 Shape = Callable[[Sequence[Message]], T]
-"""Makes the receiver's answer of the messages it gets."""
+"""Turns the messages that a receiver gets into its answer."""
 
 
 class Source(Protocol):
-    """Where parked receivers get messages from."""
+    """Provides parked receivers with messages."""
 
     def claim(self, queue_id: QueueId, count: int, now: Millis) -> list[Message]:
-        """Hand out up to *count* visible messages, maybe none."""
+        """Receive up to *count* visible messages, maybe none."""
         ...
 
     def next_visible(self, queue_id: QueueId, now: Millis) -> Millis | None:
-        """Return the first time after *now* at which a message becomes visible by itself."""
+        """Return the first time after *now* at which a hidden message becomes visible, None without any."""
         ...
 
 
@@ -113,8 +113,8 @@ class LongPolls:
     def visible_at(self, queue_id: QueueId, at: int, now: Millis) -> None:
         """Record that a message is, or will be, visible from *at* on.
 
-        A message that is visible already wakes the room once it is committed: a receiver must not get
-        what was never acknowledged to its sender.
+        A message that is visible already wakes the room once it is committed: a receiver must not get a message that
+        was never acknowledged to its sender.
         """
         room = self._rooms.get(queue_id)
         if room is None:
@@ -182,7 +182,7 @@ class LongPolls:
             self._arm(queue_id, room)
 
     def _arm(self, queue_id: QueueId, room: _Room) -> None:
-        """Set the room's timer to what comes first, or close the room when it is empty."""
+        """Set the room's timer to the first deadline or visible message, or remove the room when it is empty."""
         if not room.parked:
             if not room.waking:
                 self._rooms.pop(queue_id, None)

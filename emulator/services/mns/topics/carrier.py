@@ -1,4 +1,4 @@
-"""Carries one message to one subscriber, whatever kind of endpoint that is.
+"""Carries one message to one subscriber, by any kind of endpoint.
 
 Mails, short messages, mobile notifications and events are recorded in the outbox and shown in the log, never sent.
 """
@@ -37,14 +37,14 @@ from emulator.services.mns.topics.store import TopicStore
 _log = logging.getLogger(__name__)
 
 _ATTRIBUTES = {"mail": ("DirectMail", "DM"), "sms": ("DirectSMS", "DYSMS"), "push": ("Push",), "event": ()}
-"""Message attributes that say how a message of a kind looks; the second names are those of the newer Java client."""
+"""The message attributes for the content of each kind of message; the second names are the newer Java client's."""
 
 _SUBSCRIBED = {"mail": "DmAttributes", "sms": "DysmsAttributes", "push": "", "event": ""}
-"""Where a subscription made through the management API keeps its own."""
+"""The attributes for the same in a subscription made through the management API, by kind of message."""
 
 
 def _details(kind: str, extras: dict[str, str], attributes: Attributes) -> dict[str, object]:
-    """Return what subscription and message say about the look of a message; the message wins."""
+    """Return the attributes for the content of a message, from its subscription and itself, which takes precedence."""
     details = _members(extras.get(_SUBSCRIBED[kind], ""))
     for name in _ATTRIBUTES[kind]:
         details |= _members(attributes.get(name, ""))
@@ -72,7 +72,7 @@ def _receivers(details: dict[str, object]) -> str:
 
 
 class Carrier:
-    """Knows every kind of endpoint. Failures are outcomes, not exceptions."""
+    """Carries messages to every kind of endpoint. Failures are outcomes, not exceptions."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Carrier:
         self._clock = clock
 
     def carry_now(self, subscription: Subscription, publication: Publication) -> Outcome | None:
-        """Put a message into a queue or the outbox in the transaction of this tick; None: it has to be awaited."""
+        """Put a message into a queue or the outbox in the current transaction; return None for any other endpoint."""
         match read_endpoint(subscription.settings.endpoint):
             case QueueEndpoint(queue):
                 if self._interference.active:
@@ -147,7 +147,7 @@ class Carrier:
             self._pusher.warm()
 
     def send_dead_letter(self, subscription: Subscription, publication: Publication) -> Outcome | None:
-        """Put what could not be delivered into the subscription's dead-letter queue; None when it has none.
+        """Put an undeliverable message into the subscription's dead-letter queue; return None when it has none.
 
         Source: the queue is documented; that it gets the same text as the subscriber, and the values of the system
         properties, are assumed.

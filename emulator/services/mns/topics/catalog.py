@@ -1,7 +1,7 @@
-"""Topics and subscriptions: created, changed, viewed, listed, deleted, and the removal of what deleted ones leave.
+"""Topics and subscriptions: created, changed, viewed, listed and deleted, with the deliveries of deleted ones.
 
-Topics in use are kept in memory with their subscriptions, because every publish needs them. What is kept can be made
-again from the tables; it is dropped when a commit fails.
+Topics in use are cached with their subscriptions, because every publish needs them. The cache is dropped when a commit
+fails.
 """
 
 from collections import deque
@@ -52,9 +52,9 @@ from emulator.storage.database import Database
 
 
 class LiveTopic:
-    """A topic in use: its stored form, its subscriptions by name, and how many of its messages are on their way.
+    """A cached topic, with its subscriptions by name and the number of its messages with pending deliveries.
 
-    That number is None until it is first needed.
+    ``message_count`` is None until it is first needed.
     """
 
     def __init__(self, topic: Topic, store: TopicStore) -> None:
@@ -64,7 +64,7 @@ class LiveTopic:
 
     @cached_property
     def subscriptions(self) -> dict[str, Subscription]:
-        """The subscriptions by name; read when they are first needed, for there may be very many."""
+        """The subscriptions by name; read at the first access, as there may be very many."""
         return {item.name: item for item in self._store.subscriptions(self.topic)}
 
     def subscription(self, name: str) -> Subscription:
@@ -105,33 +105,33 @@ class TopicRegistry:
         return self._by_id.get(topic.topic_id) or self.keep(topic)
 
     def keep(self, topic: Topic) -> LiveTopic:
-        """Take a stored topic into use."""
+        """Add a stored topic to the cache."""
         live = LiveTopic(topic, self._store)
         self._by_name[topic.tenant, topic.name] = live
         self._by_id[topic.topic_id] = live
         return live
 
     def counted(self, topic_id: TopicId, change: int) -> None:
-        """Record that a topic has more or fewer messages on their way."""
+        """Add *change* to the number of a topic's messages with pending deliveries, if it is cached."""
         live = self._by_id.get(topic_id)
         if live is not None and live.message_count is not None:
             live.message_count += change
 
     def message_count(self, live: LiveTopic) -> int:
-        """Return how many messages of a topic are on their way; counted once, then kept."""
+        """Return the number of a topic's messages with pending deliveries; counted once, then cached."""
         if live.message_count is None:
             live.message_count = self._store.publication_count(live.topic.topic_id)
         return live.message_count
 
     def count_all(self, topics: Sequence[LiveTopic]) -> None:
-        """Count the messages of *topics* that have not been counted yet, by one look at all of them."""
+        """Count the messages of those *topics* that have not been counted yet, by one query."""
         unknown = [live for live in topics if live.message_count is None]
         counted = self._store.publication_counts([live.topic.topic_id for live in unknown]) if unknown else {}
         for live in unknown:
             live.message_count = counted.get(live.topic.topic_id, 0)
 
     def recount(self) -> None:
-        """Forget the numbers: messages have gone without `counted`."""
+        """Forget all numbers, because messages were removed without a call of `counted`."""
         for live in self._by_id.values():
             live.message_count = None
 
@@ -141,7 +141,7 @@ class TopicRegistry:
         self._by_id.pop(topic.topic_id, None)
 
     def forget(self) -> None:
-        """Forget every topic; the tables are asked again."""
+        """Drop every topic from the cache."""
         self._by_name.clear()
         self._by_id.clear()
 
@@ -169,14 +169,14 @@ class Topics:
         self._unsubscribed = unsubscribed
 
     def view(self, tenant: Tenant, name: str) -> TopicView:
-        """Return a topic and how many of its messages are on their way.
+        """Return a topic and the number of its messages with pending deliveries.
 
         Raises: TopicNotExist.
         """
         return self._view(self._registry.find(tenant, name))
 
     def page(self, tenant: Tenant, *, prefix: str = "", start: str = "", limit: int | None = None) -> Page[TopicView]:
-        """Return topics by name, from the name *start* on; the page's marker is the name to go on with.
+        """Return topics by name, from the name *start* on; the page's marker is the first name of the next page.
 
         Raises: InvalidArgument for a limit outside 1..1000. Source: order and refusal assumed, as for queues.
         """
@@ -186,7 +186,7 @@ class Topics:
         return Page(self._views(part.items), part.next_marker)
 
     def numbered(self, tenant: Tenant, wanted: Wanted, skipped: int, limit: int) -> tuple[list[TopicView], int]:
-        """Return up to *limit* topics that are *wanted*, by name after the first *skipped*, and how many there are."""
+        """Return up to *limit* *wanted* topics by name, after the first *skipped*, and the number of all wanted."""
         rows = self._store.topics(tenant, wanted, start="", limit=limit, skipped=skipped)
         return self._views(rows), self._store.count(tenant, wanted)
 
@@ -211,7 +211,7 @@ class Topics:
         return False
 
     def change(self, tenant: Tenant, name: str, change: Change) -> None:
-        """Change the attributes a request names.
+        """Change attributes of a topic.
 
         Raises: TopicNotExist, InvalidArgument.
         """
@@ -222,7 +222,7 @@ class Topics:
         live.topic = changed
 
     def delete(self, tenant: Tenant, name: str) -> None:
-        """Delete a topic, its subscriptions, and its messages on their way.
+        """Delete a topic, its subscriptions, and its pending deliveries.
 
         Deleting a missing topic succeeds. Source: assumed; no client knows an error.
         """
@@ -280,7 +280,7 @@ class Subscriptions:
     def page(
         self, tenant: Tenant, topic: str, *, prefix: str = "", start: str = "", limit: int | None = None
     ) -> Page[Subscription]:
-        """Return subscriptions by name, from the name *start* on; the page's marker is the name to go on with.
+        """Return subscriptions by name, from the name *start* on; the page's marker is the first name of the next page.
 
         Raises: TopicNotExist, InvalidArgument. Source: order and refusal assumed, as for queues.
         """
@@ -318,7 +318,7 @@ class Subscriptions:
         return True
 
     def change(self, tenant: Tenant, topic: str, name: str, change: Change) -> None:
-        """Change the attributes a request names; a new strategy counts from the next failure on.
+        """Change attributes of a subscription; a new strategy applies from the next failure on.
 
         Raises: TopicNotExist, SubscriptionNotExist, InvalidArgument.
         """
@@ -373,7 +373,7 @@ def _check_dead_letters(settings: SubscriptionSettings) -> None:
 
 
 def _same(existing: SubscriptionSettings, wanted: SubscriptionSettings) -> bool:
-    """Compare what the XML API knows, and the rest where the request names it, so that either API can repeat a call."""
+    """Whether the settings are equal: those of the XML API, and others only if given, so that either API can repeat."""
     always = {each.attribute for each in SUBSCRIPTION.of_form("xml")}
     return all(
         getattr(existing, each.attribute) == getattr(wanted, each.attribute)
@@ -386,7 +386,7 @@ _TIMER = ("mns", "purge")
 
 
 class Purge:
-    """Removes the deliveries of deleted subscriptions; a crash on the way only delays that."""
+    """Removes the deliveries of deleted subscriptions in portions; after a crash the next start goes on."""
 
     def __init__(self, registry: TopicRegistry, store: TopicStore, timers: Timers, clock: Clock) -> None:
         self._registry = registry
@@ -406,13 +406,13 @@ class Purge:
         self._waiting.clear()
 
     def remove(self, subscription_id: SubscriptionId) -> None:
-        """Remove the deliveries of a deleted subscription: a portion now, the others in later ticks."""
+        """Remove the deliveries of a deleted subscription: a portion now, the others by a timer."""
         if not self._purge(subscription_id):
             self._waiting.append(subscription_id)
             self._arm()
 
     def remove_all(self, subscription_ids: Sequence[SubscriptionId]) -> None:
-        """Remove the deliveries of the subscriptions of a deleted topic: some now, the others in later ticks."""
+        """Remove the deliveries of the subscriptions of a deleted topic: some now, the others by a timer."""
         self._waiting.extend(subscription_ids)
         self._remove_some()
 

@@ -1,8 +1,9 @@
-"""Deliveries on their way: each subscription has a lane of its own, with a timer for its next attempt.
+"""Pending deliveries: each subscription has a lane of its own, with a timer for its next attempt.
 
-A delivery is a row, written in the transaction of the publish; an attempt changes it only when it has ended. So a crash
-at any moment repeats an attempt at most, and after a restart every row is tried at the time it names. Lanes share
-nothing but a bound on open connections, of which each may always have one: a subscriber that hangs delays no other.
+A delivery is a row, written in the transaction of the publish; the row changes only when an attempt has ended. So a
+crash at any moment repeats one attempt at most, and after a restart every delivery is tried at the time in its row.
+Lanes share only a limit of open connections, of which each lane may always have one: a subscriber that hangs delays no
+other.
 
 Attempts, ended deliveries and their messages, and counts of them are remembered until the emulator stops: `History`.
 """
@@ -42,7 +43,7 @@ from emulator.storage.database import CommitFailed, Database
 _log = logging.getLogger(__name__)
 
 _REST_MS = 5 * SECOND
-"""A lane pauses this long when the result of an attempt could not be stored, or it would try again at once."""
+"""How long a lane pauses when the result of an attempt could not be stored; it would repeat the attempt otherwise."""
 
 
 class _Lane:
@@ -58,7 +59,7 @@ class _Lane:
 
 
 class Courier:
-    """Starts attempts when they are due and decides what follows. *scale* stretches or shrinks every retry's gap."""
+    """Starts attempts when they are due and decides on retries. *scale* multiplies the gap before every retry."""
 
     def __init__(
         self,
@@ -98,12 +99,12 @@ class Courier:
             self._pump(subscription_id)
 
     async def close(self) -> None:
-        """Break off what is under way; its rows stay as they are."""
+        """Break off the attempts under way; their rows stay as they are."""
         self.stop()
         await self._tasks.close()
 
     def reset(self) -> None:
-        """Break off what is under way and forget it; the rows are removed by the caller."""
+        """Break off and forget the attempts under way; the caller removes the rows."""
         for lane in self._lanes.values():
             lane.cancel()
         self.stop()
@@ -121,7 +122,7 @@ class Courier:
     def dispatch(
         self, topic: Topic, publication: Publication, subscriptions: Sequence[Subscription], now: Millis
     ) -> None:
-        """Hand a message to *subscriptions*: to queues now, to the others once it is committed."""
+        """Deliver a message to *subscriptions*: to queues and the outbox now, to the others after the commit."""
         rows: list[tuple[SubscriptionId, int, Millis, str]] = []
         for subscription in subscriptions:
             # one whose order is chosen is on its way like any other
@@ -149,7 +150,7 @@ class Courier:
             lane.cancel()
 
     def redeliver(self, subscription: Subscription, message_id: str, now: Millis) -> bool:
-        """Make the next attempt at a delivery now, or deliver a message once more; False when it is not known."""
+        """Make the next attempt at a delivery now, or repeat an ended one; return False for an unknown message."""
         subscription_id = subscription.subscription_id
         pending = self._store.delivery_of(subscription_id, message_id)
         if pending is not None:
@@ -181,14 +182,14 @@ class Courier:
                 self._pump(subscription_id)
 
     def _after_rollback(self) -> None:
-        """Look at all rows again: what was removed may be back, and what was postponed may be due."""
+        """Start every lane anew after a pause: removed rows may be back, and postponed ones may be due."""
         if not self._closed:
             resting = Millis(self._clock.now() + _REST_MS)
             for subscription_id in self._store.subscriptions_with_deliveries():
                 self._rest(subscription_id, resting)
 
     def _clock_set_back(self, before: Millis) -> None:
-        """Go on with what is due, or it would rest until the old time has come again."""
+        """Make due now what was due before the clock was set back, which would wait for the old time otherwise."""
         if not self._closed:
             self._store.keep_due(self._clock.now(), before)
             for lane in self._lanes.values():
@@ -254,7 +255,7 @@ class Courier:
             self._rest(subscription_id, Millis(self._clock.now() + _REST_MS))
 
     async def _in_turn(self, subscription: Subscription, delivery: Delivery) -> Outcome:
-        """Make an attempt in its turn."""
+        """Make an attempt in its turn of a schedule of effects."""
         publication = delivery.publication
         name = f"{subscription.topic_name}/{subscription.name}#{delivery.attempts + 1}"
         return await self._turns.made(

@@ -1,4 +1,4 @@
-"""What is remembered of deliveries until the emulator stops: attempts, ended deliveries with their messages, counts."""
+"""The history of deliveries, kept until the emulator stops: attempts, ended deliveries with their messages, counts."""
 
 import logging
 from collections import deque
@@ -28,10 +28,10 @@ _ATTEMPT_LINE = (
 )
 
 _TRIED_KEPT = 1000
-"""Pending deliveries whose attempts are remembered."""
+"""How many pending deliveries' attempts are remembered."""
 
 _PUBLISHED_KEPT = 8 * 1024 * 1024
-"""Bytes of messages that are remembered after their last delivery has ended, to deliver them again by hand."""
+"""How many bytes of messages are remembered after their last delivery has ended, to redeliver them on demand."""
 
 
 class History:
@@ -75,11 +75,11 @@ class History:
         )  # fmt: skip
 
     def tried(self, delivery_id: DeliveryId, number: int, at: Millis, outcome: Outcome) -> tuple[Try, ...]:
-        """Return the latest attempts at a delivery, this one included, and forget them: `keep` remembers them."""
+        """Return the latest attempts at a delivery with this one, and forget them; `keep` stores them again."""
         return (*self._tries.pop(delivery_id, ()), made(number, at, outcome))[-TRIES:]
 
     def keep(self, delivery_id: DeliveryId, tries: tuple[Try, ...]) -> None:
-        """Remember the attempts at a pending delivery; of very many deliveries, of the latest."""
+        """Remember the attempts at a pending delivery; beyond a limit, those of the oldest delivery are dropped."""
         self._tries[delivery_id] = tries
         if len(self._tries) > _TRIED_KEPT:
             del self._tries[next(iter(self._tries))]
@@ -88,7 +88,7 @@ class History:
         self, subscription: Subscription, publication: Publication, state: DeliveryState, tries: tuple[Try, ...],
         detail: str = "",
     ) -> None:  # fmt: skip
-        """Remember a delivery that has ended with the last of *tries*; *detail* says more than its result."""
+        """Remember a delivery that has ended with the last of *tries*; *detail* replaces the result of that attempt."""
         last = tries[-1]
         self.ended[state] = self.ended.get(state, 0) + 1
         self._keep_published(publication)
@@ -125,7 +125,7 @@ class History:
         return [*complete, *reversed(self._reports.get(subscription.subscription_id, ()))][:limit]
 
     def _keep_published(self, publication: Publication) -> None:
-        """Remember a message, and forget the oldest ones that are too much."""
+        """Remember a message, and drop the oldest ones beyond the limit of bytes."""
         if publication.message_id in self._published:
             return
         self._published[publication.message_id] = publication

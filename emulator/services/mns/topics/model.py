@@ -1,4 +1,4 @@
-"""Topics, subscriptions, their attributes, and deliveries: values, no rules."""
+"""The data of topics, subscriptions with their endpoints, and deliveries."""
 
 import re
 from enum import Enum
@@ -44,14 +44,14 @@ Attributes = dict[str, str]
 
 
 class NotifyStrategy(Enum):
-    """When a failed push is tried again."""
+    """The strategy by which failed pushes are retried; see `publishing.next_attempt`."""
 
     BACKOFF = "BACKOFF_RETRY"
     DECAY = "EXPONENTIAL_DECAY_RETRY"
 
 
 class ContentFormat(Enum):
-    """What a subscriber gets: an XML or JSON envelope, the bare body, or the event of a function trigger."""
+    """The format of pushed messages: an XML or JSON envelope, the bare body, or the event of a function trigger."""
 
     XML = "XML"
     JSON = "JSON"
@@ -61,7 +61,7 @@ class ContentFormat(Enum):
 
 @frozen
 class TopicSettings:
-    """What a caller can choose about a topic; the attributes are described in `TOPIC`."""
+    """The settable attributes of a topic, which are described in `TOPIC`."""
 
     maximum_message_size: int = limits.MESSAGE_SIZE.default
     logging_enabled: bool = False
@@ -84,7 +84,7 @@ class Topic:
 
 @frozen
 class TopicView:
-    """A topic and the number of its messages that some subscriber has not got yet."""
+    """A topic and the number of its messages with pending deliveries."""
 
     topic: Topic
     message_count: int
@@ -92,10 +92,10 @@ class TopicView:
 
 @frozen
 class SubscriptionSettings:
-    """What a caller can choose about a subscription.
+    """The settable attributes of a subscription, which are described in `SUBSCRIPTION`.
 
-    The attributes are described in `SUBSCRIPTION`. ``extras`` keeps what only the management API knows and nothing here
-    acts upon, by its name there; ``DmAttributes`` fill in what a mail's message leaves open.
+    ``extras`` are attributes of the management API by name, stored without effect, except that ``DmAttributes`` and
+    ``DysmsAttributes`` complete the attributes of a mail or short message.
     """
 
     endpoint: str
@@ -230,7 +230,7 @@ class PublishDraft:
 
 @frozen(kw_only=False)
 class Publication:
-    """A published message. It is stored while some subscriber has not got it yet. ``trace`` is the request behind."""
+    """A published message, stored while it has pending deliveries. ``trace`` is the request that published it."""
 
     message_id: str
     body: str
@@ -274,7 +274,7 @@ class Push:
 
 @frozen
 class Outcome:
-    """The result of one attempt: whether the subscriber has the message, and a line for people."""
+    """The result of one attempt: whether the subscriber has the message, and a description."""
 
     delivered: bool
     detail: str
@@ -383,7 +383,7 @@ Endpoint = HttpEndpoint | QueueEndpoint | FunctionEndpoint | OutboxEndpoint
 def read_endpoint(text: str) -> Endpoint:
     """Read the endpoint of a subscription.
 
-    A web address without a path gets ``/notifications``. Region and account of a queue are not looked at.
+    A web address without a path gets ``/notifications``. Region and account of a queue are ignored.
 
     Raises: EndpointInvalid.
     """

@@ -1,7 +1,7 @@
-"""What a subscriber gets: bodies byte for byte and the headers of a push, and the message that a push has carried.
+"""Renders notifications for subscribers (bodies, headers of a push, function events), and parses pushes.
 
 Source: HttpEndpoint page; JSON bodies and SIMPLIFIED headers as observed; function events from the Function Compute
-page on event formats. What is marked so is assumed.
+page on event formats, unless marked as assumed.
 """
 
 import json
@@ -32,7 +32,7 @@ Pairs = list[tuple[str, str]]
 
 
 def notification(subscription: Subscription, publication: Publication) -> str:
-    """Return the text a queue or web address gets.
+    """Return the text that is sent to a queue or web address.
 
     The tag is left out when there is none. Everything in the JSON form is a string, the time too.
     """
@@ -77,7 +77,7 @@ _IN_EVENT = (
 
 
 def _members(subscription: Subscription, publication: Publication, order: Iterable[str]) -> dict[str, Any]:
-    """Return what an envelope has, in its *order*; a message without a tag has no such member."""
+    """Return the members of an envelope in *order*; a message without a tag has no tag member."""
     members = {
         "TopicOwner": subscription.tenant.account,
         "TopicName": subscription.topic_name,
@@ -102,7 +102,7 @@ def _xml(subscription: Subscription, publication: Publication) -> str:
 def push_headers(
     subscription: Subscription, publication: Publication, body: bytes, *, now: Millis, request_id: str, cert_url: str
 ) -> Pairs:
-    """Return the headers of a push but ``Authorization``; receivers look them up in exactly these letters.
+    """Return the headers of a push without ``Authorization``; receivers depend on the case of their names.
 
     The envelopes name topic and subscription themselves; the bare body has them in its headers.
     """
@@ -137,16 +137,16 @@ def push_headers(
 def digests(body: bytes) -> tuple[str, str]:
     """Return the ``Content-md5`` of a bare body, and that of an envelope.
 
-    The one is the hexadecimal digest in upper case, the other the Base64 of its lower-case letters.
+    The former is the hexadecimal digest in upper case, the latter the Base64 of the digest in lower case.
     """
     digest = md5(body, usedforsecurity=False).hexdigest()
     return digest.upper(), b64encode(digest.encode()).decode()
 
 
 def pushed_message(headers: Mapping[str, str], body: str) -> str:
-    """Return the message that a push has carried, in any format; *body* itself when it is no envelope.
+    """Return the message in a push of any format; *body* itself when it is no envelope.
 
-    The names of *headers* are in lower case. A bare body is known by the headers that name its topic.
+    The names of *headers* are in lower case. A bare body is recognized by headers that name its topic.
     """
     if "x-mns-topic-name" in headers or "x-mns-version" not in headers:
         return body

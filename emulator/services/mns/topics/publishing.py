@@ -1,4 +1,4 @@
-"""Publishing: a message is checked, named and handed to its subscribers; when a failed delivery is retried.
+"""Publishing: checks a message and dispatches it to matching subscriptions; and the rules for retries.
 
 Source: MNS developer guide on filter tags; NotifyStrategy page.
 """
@@ -50,10 +50,10 @@ def retries(strategy: NotifyStrategy) -> int:
 def next_attempt(
     strategy: NotifyStrategy, failures: int, failed_at: Millis, published_at: Millis, draw: float, scale: float = 1.0
 ) -> Millis | None:
-    """Return when a delivery that has failed *failures* times is tried again; None: never.
+    """Return when a delivery that has failed *failures* times is tried again, None for never.
 
-    The gap counts from the failure. *draw* in [0, 1) chooses within the back-off's range; *scale* shrinks or stretches
-    every gap. A message older than a topic keeps its messages is not tried again.
+    The gap counts from the failure. *draw* in [0, 1) chooses within the range of the back-off; *scale* multiplies every
+    gap. A message older than the retention of topics is not tried again.
     """
     if failures > retries(strategy):
         return None
@@ -70,7 +70,7 @@ Dispatch = Callable[[Topic, Publication, Sequence[Subscription], Millis], None]
 
 
 class Publishing:
-    """Publishes messages."""
+    """Publishes messages to topics."""
 
     def __init__(
         self, registry: TopicRegistry, dispatch: Dispatch, clock: Clock, ids: Ids, profile: limits.Profile
@@ -82,9 +82,9 @@ class Publishing:
         self._profile = profile
 
     def publish(self, tenant: Tenant, topic: str, draft: PublishDraft) -> MessageReceipt:
-        """Publish a message; without subscribers it is accepted and gone.
+        """Publish a message; without a matching subscription it is accepted and dropped.
 
-        Queues have it when the answer is sent, other subscribers soon after.
+        Subscribed queues have the message when the answer is sent, other subscribers soon after.
 
         Raises: TopicNotExist, InvalidArgument, SchemaViolation, FifoMissingMessageGroupId.
         """

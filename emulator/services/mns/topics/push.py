@@ -1,4 +1,4 @@
-"""Pushes to web addresses: where one may go, the push itself and what its answer means.
+"""Pushes to web addresses: the rule for allowed addresses, the push itself, and its outcome.
 
 Source: HttpEndpoint page; FAQ on push time-outs for which answers count. That redirects are not followed is assumed.
 """
@@ -25,7 +25,10 @@ _METADATA = frozenset({ipaddress.ip_address("100.100.100.200"), ipaddress.ip_add
 
 
 class PushPolicy:
-    """The rule. *allowed* has addresses, networks (``10.0.0.0/8``), host names (``*.test`` with all below) or ``*``."""
+    """The rule for addresses that may be called, beside public ones.
+
+    *allowed* has addresses, networks (``10.0.0.0/8``), host names (``*.test`` for all below) or ``*`` for any.
+    """
 
     def __init__(self, allowed: Iterable[str] = ()) -> None:
         self._networks: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = []
@@ -71,8 +74,8 @@ def _is_forbidden(address: _Address) -> bool:
 
 
 _KEPT_S = 1.0
-"""How long a connection is kept for the next push: shorter than any server keeps one, for a push that meets a closing
-connection has failed and is tried again seconds later only."""
+"""How long a connection is kept for the next push: shorter than any server keeps one, as a push over a closing
+connection fails and is retried only seconds later."""
 
 _ANSWER_BYTES = 1024 * 1024
 
@@ -114,7 +117,7 @@ Home = Callable[[str], tuple[str, int] | None]
 
 
 class Pusher:
-    """Makes pushes.
+    """Pushes messages to web addresses, signed.
 
     *certificate_url* returns the address that serves the certificate. *home* finds function URLs, custom domains and
     the like, which lead back here. *trusted* is a file with further certificate authorities for https.

@@ -75,7 +75,7 @@ _TABLES = (
 
 
 class TopicStore:
-    """The tables of ``schema/0002_topics.sql``; answers what this tick has written."""
+    """The tables of ``schema/0002_topics.sql``; reads see uncommitted writes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -91,7 +91,7 @@ class TopicStore:
         return _topic(row) if row else None
 
     def names_with(self, tenant: Tenant, containing: str, limit: int) -> list[str]:
-        """Return up to *limit* names of topics in which *containing*, in small letters, stands."""
+        """Return up to *limit* names of topics that contain *containing*, given in lower case, sorted."""
         return names_with(self._database, "mns_topics", tenant, containing, limit)
 
     def count(self, tenant: Tenant, wanted: Wanted = EVERY) -> int:
@@ -112,7 +112,7 @@ class TopicStore:
         self._database.write(_PUT_TOPIC, (topic.modified_at, *_TOPIC_SETTINGS.values(topic.settings), topic.topic_id))
 
     def remove_topic(self, topic_id: TopicId) -> tuple[list[SubscriptionId], list[SubscriptionId]]:
-        """Forget a topic and its subscriptions; return them, and those of them whose deliveries are left to `purge`."""
+        """Remove a topic and its subscriptions; return these, and those with deliveries, which are left to `purge`."""
         rows = self._database.read(
             "SELECT s.id, EXISTS (SELECT 1 FROM mns_deliveries WHERE subscription = s.id)"
             " FROM mns_subscriptions s WHERE s.topic = ?",
@@ -125,9 +125,9 @@ class TopicStore:
         return [SubscriptionId(number) for number, _ in rows], left
 
     def read_through(self) -> None:
-        """Read every row as what it stands for: a state of unknown origin may hold anything.
+        """Parse every row, to validate a database of unknown origin.
 
-        Raises: whatever a row leads to that stands for none.
+        Raises: any exception, for a row that cannot be parsed.
         """
         for row in self._database.read(_TOPIC):
             _topic(row)
@@ -166,12 +166,12 @@ class TopicStore:
         )
 
     def remove_subscription(self, subscription_id: SubscriptionId) -> None:
-        """Forget a subscription; its deliveries are left to `purge`."""
+        """Remove a subscription; its deliveries are left to `purge`."""
         self._database.write("DELETE FROM mns_subscriptions WHERE id = ?", (subscription_id,))
         self._database.write("INSERT INTO mns_deleted_subscriptions VALUES (?)", (subscription_id,))
 
     def clear_topics(self) -> None:
-        """Forget everything there is."""
+        """Remove everything."""
         for table in _TABLES:
             self._database.write(f"DELETE FROM {table}")  # noqa: S608 - the names above
 
@@ -191,7 +191,7 @@ class TopicStore:
         return int(row[0])
 
     def publication_counts(self, topics: Sequence[TopicId]) -> dict[TopicId, int]:
-        """Return how many messages with pending deliveries those of *topics* have that have any."""
+        """Return the number of messages with pending deliveries by topic, for those of *topics* that have any."""
         marks = ", ".join("?" * len(topics))
         sql = f"SELECT topic, count(*) FROM mns_publications WHERE topic IN ({marks}) GROUP BY topic"  # noqa: S608 - marks
         return dict(self._database.read(sql, topics).fetchall())
@@ -256,7 +256,7 @@ class TopicStore:
         self._database.write("UPDATE mns_deliveries SET due_at = ? WHERE id = ?", (due_at, delivery_id))
 
     def settle(self, delivery_id: DeliveryId, publication_id: PublicationId) -> bool:
-        """Remove an ended delivery, and its message with the last one; return whether the message went too."""
+        """Remove an ended delivery, and its message with the last delivery; return whether the message was removed."""
         self._database.write("DELETE FROM mns_deliveries WHERE id = ?", (delivery_id,))
         return self._database.write(_SETTLE, (publication_id,)).rowcount > 0
 
@@ -288,7 +288,7 @@ class TopicStore:
         return [SubscriptionId(number) for (number,) in rows]
 
     def purge(self, subscription_id: SubscriptionId, limit: int) -> bool:
-        """Remove at most *limit* deliveries of a deleted subscription; return whether that was all."""
+        """Remove at most *limit* deliveries of a deleted subscription; return whether none is left."""
         rows = self._database.read(
             "SELECT id, publication FROM mns_deliveries WHERE subscription = ? LIMIT ?", (subscription_id, limit)
         ).fetchall()
@@ -325,7 +325,7 @@ class TopicStore:
         return [OutboxEntry(*[*entry, json.loads(details), at]) for *entry, details, at in rows]
 
     def open_setting(self, tenant: Tenant, name: str) -> object | None:
-        """Return a value, or None."""
+        """Return a stored setting of the management API, None without one."""
         row = self._database.read(
             "SELECT content FROM mns_open_settings WHERE account = ? AND region = ? AND name = ?",
             (tenant.account, tenant.region, name),
@@ -333,7 +333,7 @@ class TopicStore:
         return json.loads(row[0]) if row else None
 
     def open_settings(self, tenant: Tenant, prefix: str) -> list[object]:
-        """Return the values whose name starts with *prefix*, ordered by name."""
+        """Return the settings of the management API whose names start with *prefix*, by name."""
         rows = self._database.read(
             "SELECT content FROM mns_open_settings WHERE account = ? AND region = ? AND name >= ? AND name < ? "
             "ORDER BY name",
@@ -342,7 +342,7 @@ class TopicStore:
         return [json.loads(content) for (content,) in rows]
 
     def put_open_setting(self, tenant: Tenant, name: str, value: object | None) -> None:
-        """Store a value; None removes it."""
+        """Store a setting of the management API, a JSON value; None removes it."""
         key = (tenant.account, tenant.region, name)
         if value is None:
             self._database.write("DELETE FROM mns_open_settings WHERE account = ? AND region = ? AND name = ?", key)
