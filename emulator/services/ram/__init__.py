@@ -1,1 +1,1 @@
-"""Resource access management: users, roles, policies, and what they may do."""
+"""Resource access management: users, roles, policies, and the check of callers' rights."""

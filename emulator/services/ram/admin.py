@@ -1,7 +1,7 @@
 """Accounts beside the installation's own, and the admin operations on them.
 
-Each has the key of the account itself, which may do everything in it. What belongs to whom is in every table; an
-account sees its own and nothing of others, unless a role of the other account trusts it.
+Each has one key, which is that of the account itself and may do everything in it. Every table has a column for the
+account; an account has no access to another's resources, unless a role of the other account trusts it.
 """
 
 from typing import Any
@@ -34,7 +34,7 @@ class Account:
 
 
 class Accounts:
-    """The accounts of this installation but *own*; an `emulator.auth.signed_request.KeySource`."""
+    """The accounts of this installation except *own*; an `emulator.auth.signed_request.KeySource`."""
 
     def __init__(self, database: Database, ids: Ids, own: AccountId) -> None:
         self._database = database

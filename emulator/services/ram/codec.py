@@ -1,4 +1,4 @@
-"""Parameters of resource access management as checked values, and its answers."""
+"""Reads and checks parameters of resource access management, and renders its answers."""
 
 import json
 import re
@@ -183,10 +183,10 @@ PARAMETERS = Texts(
     "rpc", _digits, _switch, _wrong, lambda name, kind: _wrong(name),
     out_of_range=lambda name, kind: _wrong(name), too_long=lambda name: RamError("Length", name=name),
 )  # fmt: skip
-"""How parameters write the attributes of roles."""
+"""The notation of the attributes of roles in parameters."""
 
 CHANGES = PARAMETERS.of_form("change")
-"""The same in an operation that changes a role, where their names begin with ``New``."""
+"""The notation of the attributes of roles in UpdateRole, where their names begin with ``New``."""
 
 
 def names(parameters: Parameters, parameter: str) -> list[str]:
@@ -240,7 +240,7 @@ def _json_list(parameters: Parameters, parameter: str) -> list[Any] | None:
 
 
 def _numbered(parameters: Parameters, parameter: str, suffix: str) -> list[str]:
-    """Return which of ``parameter.1suffix``, ``parameter.2suffix`` ... there are, in order."""
+    """Return the names of the given parameters among ``parameter.1suffix``, ``parameter.2suffix`` ..., in order."""
     numbers = range(1, limits.TAGGED_AT_ONCE + 2)
     return [name for number in numbers if (name := f"{parameter}.{number}{suffix}") in parameters]
 
@@ -251,7 +251,7 @@ def page(
     render: Callable[[T], dict[str, Any]],
     elements: tuple[str, str],
 ) -> dict[str, Any]:
-    """Return a list operation: *read* returns the items after a marker, *elements* names the list and the item.
+    """Return the reply of a list operation: *read* returns items after a marker, *elements* names list and item.
 
     Raises: RamError: InvalidParameter.*.
     """
@@ -268,12 +268,12 @@ _MARKED_BY = {"Role": "RoleName", "User": "UserName", "Group": "GroupName", "Pol
 
 
 def render_role(account: AccountId, role: Role) -> dict[str, Any]:
-    """Return a role as operations on it answer it."""
+    """Return a role as in the answers of GetRole and the like, with its trust policy."""
     return {**_role(account, role), "AssumeRolePolicyDocument": role.trust}
 
 
 def render_listed_role(account: AccountId, role: Role, tags: Mapping[str, str]) -> dict[str, Any]:
-    """Return a role as lists answer it, without its trust policy and with its tags."""
+    """Return a role as in ListRoles, without its trust policy and with its tags."""
     return {**_role(account, role), **listed_tags(tags)}
 
 

@@ -56,7 +56,7 @@ ERRORS: Mapping[str, ErrorRow] = {
 }
 
 _COUNTED: Final = {"User": "users", "Group": "groups", "Role": "roles", "Policy": "policy"}
-"""What there can be too many of in an account, as the texts call it."""
+"""The names of limited resources in the texts of LimitExceeded."""
 
 Entity = TypeVar("Entity")
 
@@ -77,19 +77,19 @@ def about_attachment(row: str, kind: str, policy: str = "") -> RamError:
 
 
 def delete_conflict(owner: str, part: str, text: str) -> RamError:
-    """Return the error for something that still belongs to what is to be deleted; *text* is *part* in words."""
+    """Return the error for deleting an *owner* that still has a *part*; *text* is *part* in words."""
     return RamError("DeleteConflict", kind=owner, holder=owner.lower(), suffix=part, part=text)
 
 
 def limit_exceeded(suffix: str, kind: str) -> RamError:
-    """Return the error for one thing too many."""
+    """Return LimitExceeded.*suffix*; *kind* is the name of the limited resource in its text."""
     return RamError("LimitExceeded", suffix=suffix, counted=kind)
 
 
 def existing(entity: Entity | None, kind: str, name: str) -> Entity:
-    """Return *entity*, what the store has of a *kind* by *name*.
+    """Return *entity*, which was read from the store by *name*, unless it is None.
 
-    Raises: RamError: EntityNotExist.*kind* when that is nothing.
+    Raises: RamError: EntityNotExist.*kind* for None.
     """
     if entity is None:
         raise RamError(f"EntityNotExist.{kind}", name=name)
@@ -97,7 +97,7 @@ def existing(entity: Entity | None, kind: str, name: str) -> Entity:
 
 
 def check_new(entity: object | None, kind: str, name: str, count: int, most: int) -> None:
-    """Refuse to create what there is already, or more than *most* of a *kind* in an account.
+    """Check that an entity can be created: *entity*, read by its name, is None, and *count* is below *most*.
 
     Raises: RamError: EntityAlreadyExists.*kind*, LimitExceeded.*kind*.
     """

@@ -19,7 +19,7 @@ _WITHOUT_NAME = {
 
 
 class RamFront(RpcFront):
-    """Roles, users with their access keys, groups, policies and to whom they are attached."""
+    """The front of resource access management: roles, users, access keys, groups, policies, attachments, tags."""
 
     def __init__(self, service: AccessManagement, ids: Ids) -> None:
         actions = Actions(operations_of(users, roles, policies))
@@ -32,7 +32,7 @@ class RamFront(RpcFront):
 
 
 def demands(account: AccountId, operation: str, parameters: Mapping[str, str], own_user: str) -> Iterator[Demand]:
-    """Yield what a call of *operation* needs: an action, and the user, group, role or policy; attaching needs both.
+    """Yield the rights that a call of *operation* needs: on a user, group, role or policy; attaching needs two.
 
     *own_user* is the caller, whose keys are meant when the request names no user. Source: the pages of the operations,
     "RAM authorization"; that a caller's rights on its own keys follow from its policies like all others is assumed.

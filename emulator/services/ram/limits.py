@@ -1,4 +1,4 @@
-"""Every number of resource access management.
+"""The limits of resource access management.
 
 Source: RAM, "Limits" and the API reference; those of the older reference are smaller.
 """
@@ -33,6 +33,6 @@ MAX_SESSION_S = Range(3_600, 43_200, 3_600)
 PAGE = Range(1, 1_000, 100)
 TAG_PAGE = Range(1, 100, 100)
 TAG_POSITION = Range(0, 999_999_999, 0)
-"""What a token for the next page of tags stands for."""
+"""The range of positions in the token for the next page of tags."""
 
 CACHED_KEYS = 2_048

@@ -1,6 +1,6 @@
-"""Users, groups, roles, policies, and which policy is attached to whom.
+"""Users, groups, roles, policies and attachments.
 
-The fields of what is stored are in the order of the columns that `store` reads.
+The fields of stored classes are in the order of the columns that `store` reads.
 """
 
 from enum import StrEnum
@@ -12,7 +12,7 @@ from emulator.services.ram import limits
 from emulator.wire.schema.kinds import JSON_TEXT, Field, Shape, Text, duration
 
 KEY_PREFIX = "LYUN"
-"""How the ids of all lasting keys of an installation begin."""
+"""The prefix of the ids of all permanent access keys of an installation."""
 
 
 class HolderKind(StrEnum):
@@ -71,7 +71,7 @@ ROLE = Shape(
     ),
     Role,
 )  # fmt: skip
-"""What a role has beside its name; a new attribute is a row, a member above and a column."""
+"""The attributes of a role beside its name; a new one needs a row, a member above and a column."""
 
 
 @frozen(kw_only=False)
@@ -90,7 +90,7 @@ class User:
 
 @frozen
 class UserKey:
-    """A lasting access key of a user."""
+    """A permanent access key of a user."""
 
     key_id: str
     user: str
@@ -101,7 +101,7 @@ class UserKey:
 
 @frozen(kw_only=False)
 class Group:
-    """Users who have policies in common."""
+    """A group of users, who have the group's policies."""
 
     name: str
     comments: str
@@ -111,7 +111,7 @@ class Group:
 
 @frozen
 class PolicyInfo:
-    """A policy without its documents; ``default_version`` is the number of the one in force."""
+    """A policy without its documents; ``default_version`` is the number of the version in force."""
 
     type: PolicyType
     name: str

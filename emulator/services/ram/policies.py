@@ -362,7 +362,7 @@ _KINDS: Mapping[HolderKind, type[User | Group | Role]] = {
 
 
 def _existing_holder(access: AccessManagement, call: OperationRequest) -> Holder:
-    """Return the user, group or role that the operation (``AttachPolicyToRole``) is about."""
+    """Return the user, group or role that the operation's name (``AttachPolicyToRole``) and parameters select."""
     account = call.tenant.account
     kind = next(kind for kind in HolderKind if call.operation.endswith(kind))
     name = codec.entity_name(call.parameters, f"{kind}Name")

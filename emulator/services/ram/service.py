@@ -1,4 +1,4 @@
-"""Resource access management as a whole: what it keeps, the keys that users sign with, and what callers may do."""
+"""Resource access management as one object; the key source of its users; and the authorizer of callers."""
 
 from collections.abc import Iterator
 
@@ -78,9 +78,9 @@ class AccessManagement:
 
 
 class UserKeys:
-    """Finds the lasting keys of users; an `emulator.auth.signed_request.KeySource`.
+    """Finds the permanent keys of users; an `emulator.auth.signed_request.KeySource`.
 
-    Keys in use are kept in memory until anything changes, because every request signed with one asks for it.
+    Keys in use are cached until any identity changes, because every signed request needs its key.
     """
 
     def __init__(self, store: RamStore) -> None:
@@ -112,7 +112,7 @@ class UserKeys:
 
 
 class Authorizer:
-    """Judges callers. Documents that have been read are kept until anything about identities or policies changes."""
+    """Decides what callers may do. Parsed policies are cached until any identity or policy changes."""
 
     def __init__(self, access: AccessManagement) -> None:
         self._access = access
@@ -120,7 +120,7 @@ class Authorizer:
         self._policies: dict[Holder, tuple[Policy, ...]] = {}
 
     def allows(self, principal: Principal, demand: Demand, facts: Facts) -> bool:
-        """Whether a caller may do what *demand* says.
+        """Whether a caller has the right *demand*.
 
         The account itself may do everything. A user has its own policies and those of its groups. A session of a role
         has the role's policies, narrowed by the session's own policy.
@@ -157,10 +157,10 @@ class Authorizer:
         return kept is not None and trusts(parse_trust_policy(kept.trust), ASSUME_ROLE, arn=caller.arn, facts=facts)
 
     def service_lacks(self, account: AccountId, arn: str, service: str, demand: Demand, facts: Facts) -> Demand | None:
-        """Return the right that a cloud *service* lacks to act as the role *arn*; None when it may.
+        """Return the right that a cloud *service* lacks when it acts as the role *arn*; None when it lacks none.
 
-        It may when the role exists, trusts the service and has the right. A role of another account does not exist; an
-        empty account in the role's name is the own one.
+        The role has to exist in *account*, to trust the service and to have the right *demand*. An empty account in
+        *arn* stands for *account*.
         """
         owner, _, role = arn.partition(":role/")
         kept = self._access.store.find(Role, account, role) if owner in {f"acs:ram::{account}", "acs:ram::"} else None

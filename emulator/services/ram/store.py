@@ -1,4 +1,4 @@
-"""Identities and policies in SQLite."""
+"""The tables of users, groups, roles, access keys, policies, attachments and tags."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -33,7 +33,7 @@ _NAMED_IN: Mapping[type[Any], tuple[tuple[str, str], ...]] = {
     User: (("ram_users", "name"), ("ram_access_keys", "user"), ("ram_members", "user")),
     Group: (("ram_groups", "name"), ("ram_members", "group_name")),
 }
-"""Where a name stands beside the attachments: tables and columns."""
+"""The tables and columns, beside those of attachments, that contain the name of a user or group."""
 
 _KEY = "key_id, user, secret, active, created_at"
 _POLICY = "name, description, default_version, created_at, updated_at"
@@ -48,7 +48,7 @@ _HAS_TAG = (
 
 
 class RamStore:
-    """Everything RAM keeps. `generation` grows with every change, so that what is computed from it can be kept."""
+    """The tables of RAM. ``generation`` grows with every change, so that derived data can be cached."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -56,7 +56,7 @@ class RamStore:
         database.on_rollback(self._changed)
 
     def count(self, account: AccountId, table: str, most: int = -1) -> int:
-        """Return how many rows an account has in *table* (one of `_COUNTED`), up to *most* unless that is negative."""
+        """Return how many rows an account has in *table* (one of `_COUNTED`), at most *most*; negative for no limit."""
         assert table in _COUNTED
         rows = f"SELECT 1 FROM ram_{table} WHERE account = ? LIMIT ?"  # noqa: S608 - fixed names
         return int(self._one(f"SELECT count(*) FROM ({rows})", account, most)[0])  # noqa: S608 - fixed names
@@ -79,7 +79,7 @@ class RamStore:
         return [_entity(kind, account, row) for row in self._all(sql, account, after, limit)]
 
     def put(self, account: AccountId, entity: Role | User | Group) -> None:
-        """Store a role, user or group in place of one of its name."""
+        """Store a role, user or group, replacing one of the same name."""
         table, columns = _ENTITIES[type(entity)]
         values = [getattr(entity, column) for column in columns.split(", ")]
         places = ", ".join("?" for _ in (account, *values))
@@ -92,7 +92,7 @@ class RamStore:
         self._write(f"DELETE FROM {_ENTITIES[kind][0]} WHERE account = ? AND name = ?", account, name)  # noqa: S608
 
     def rename(self, kind: type[User | Group], account: AccountId, name: str, new_name: str) -> None:
-        """Give a user or group another name, everywhere."""
+        """Rename a user or group in all tables."""
         for table, column in _NAMED_IN[kind]:
             self._write(
                 f"UPDATE {table} SET {column} = ? WHERE account = ? AND {column} = ?",  # noqa: S608 - fixed names
@@ -109,7 +109,7 @@ class RamStore:
         )
 
     def owned_key(self, key_id: str) -> tuple[AccountId, UserKey] | None:
-        """Return the access key of that id and whose account it is of."""
+        """Return the account and the access key of an id, None for an unknown id."""
         row = self._one(f"SELECT account, {_KEY} FROM ram_access_keys WHERE key_id = ?", key_id)  # noqa: S608
         return (AccountId(row[0]), _key(row[1:])) if row else None
 
@@ -119,7 +119,7 @@ class RamStore:
         return [_key(row) for row in self._all(sql, account, user)]
 
     def put_key(self, account: AccountId, key: UserKey) -> None:
-        """Store an access key in place of that of its id."""
+        """Store an access key, replacing one of the same id."""
         self._write(
             "INSERT OR REPLACE INTO ram_access_keys (account, key_id, user, secret, active, created_at)"
             " VALUES (?, ?, ?, ?, ?, ?)",
@@ -158,7 +158,7 @@ class RamStore:
         return [_policy(row) for row in self._all(sql, account, after, limit)]
 
     def put_policy(self, account: AccountId, policy: PolicyInfo) -> None:
-        """Store a policy; the number that its versions have reached stays."""
+        """Store a policy; the highest number that a version has had stays."""
         self._write(
             "INSERT INTO ram_policies (account, name, description, default_version, last_version, created_at,"
             " updated_at) VALUES (?, ?, ?, ?, 0, ?, ?) ON CONFLICT (account, name) DO UPDATE SET"
@@ -182,7 +182,7 @@ class RamStore:
         return [PolicyVersion(*row) for row in self._all(sql, account, policy)]
 
     def add_version(self, account: AccountId, policy: str, document: str, now: Millis) -> PolicyVersion:
-        """Store the next version of a policy and return it; numbers are never used again."""
+        """Store the next version of a policy and return it; numbers are never reused."""
         self._write(
             "UPDATE ram_policies SET last_version = last_version + 1, updated_at = ? WHERE account = ? AND name = ?",
             now,
@@ -200,7 +200,7 @@ class RamStore:
         )
 
     def attachments(self, holder: Holder) -> list[Attachment]:
-        """Return what is attached to a user, group or role, by name."""
+        """Return the policies attached to a user, group or role, by name."""
         sql = (
             f"SELECT {_ATTACHMENT} FROM ram_attachments"  # noqa: S608 - fixed names
             " WHERE account = ? AND holder_kind = ? AND holder = ? ORDER BY policy, policy_type"
@@ -208,7 +208,7 @@ class RamStore:
         return [_attachment(row) for row in self._all(sql, holder.account, holder.kind, holder.name)]
 
     def attached_to(self, account: AccountId, kind: PolicyType, policy: str) -> list[Attachment]:
-        """Return to whom a policy is attached."""
+        """Return the attachments of a policy to users, groups and roles."""
         sql = (
             f"SELECT {_ATTACHMENT} FROM ram_attachments"  # noqa: S608 - fixed names
             " WHERE account = ? AND policy_type = ? AND policy = ? ORDER BY holder_kind, holder"
@@ -216,7 +216,7 @@ class RamStore:
         return [_attachment(row) for row in self._all(sql, account, kind, policy)]
 
     def attachment_counts(self, account: AccountId) -> dict[tuple[str, str], int]:
-        """Return how many users, groups and roles have each policy, by its type and name."""
+        """Return the number of attachments of each policy, by (type, name)."""
         sql = "SELECT policy_type, policy, count(*) FROM ram_attachments WHERE account = ? GROUP BY policy_type, policy"
         return {(kind, policy): count for kind, policy, count in self._all(sql, account)}
 
@@ -282,7 +282,7 @@ class RamStore:
         return self._database.read(sql, parameters).fetchall()
 
     def _write(self, sql: str, *parameters: Any) -> bool:
-        """Change something; return whether a row was concerned."""
+        """Execute a change; return whether any row was affected."""
         self._changed()
         return self._database.write(sql, parameters).rowcount > 0
 

@@ -1,7 +1,7 @@
-"""The policies of the system: those of the services served here, and the general ones.
+"""The system policies: those of the emulated services, and the general ones.
 
-Source: the vendor's pages on the policies of each service; where a page prints no document, the name says what it
-allows (assumed).
+Source: the vendor's pages on the policies of each service; where a page prints no document, the permissions are assumed
+from the name.
 """
 
 import json
@@ -17,7 +17,7 @@ BEGINNING = Millis(1_430_438_400_000)
 
 
 class SystemPolicy(NamedTuple):
-    """A policy that cannot be changed, and its one version."""
+    """A system policy, which cannot be changed, and its only version."""
 
     info: PolicyInfo
     version: PolicyVersion
@@ -82,15 +82,15 @@ _POLICIES: dict[str, tuple[str, list[dict[str, Any]]]] = {
 }
 
 _ELSEWHERE = r"Aliyun[A-Z][A-Za-z0-9]{1,60}?(?:Access|Policy)"
-"""Names of the policies of services that are not here. Source: the names in the list of system policies."""
+"""The form of names of system policies of services that are not emulated. Source: list of system policies."""
 
 _SPELLINGS = {"aliyunfnfreadonlyaccess": "AliyunFnFReadOnlyAccess", "aliyunfnffullaccess": "AliyunFnFFullAccess"}
-"""The guide of Serverless Workflow spells its policies in more than one way."""
+"""Names in lower case whose spelling differs between pages of Serverless Workflow's guide, with the one used here."""
 
 
 @lru_cache(maxsize=64)
 def system_policy(name: str) -> SystemPolicy | None:
-    """Return the policy of that name; None when the system has none."""
+    """Return the system policy of that name, None when there is none."""
     name = _SPELLINGS.get(name.lower(), name)
     policy = _POLICIES.get(name)
     if policy is None:
@@ -111,10 +111,10 @@ def system_policy(name: str) -> SystemPolicy | None:
 
 
 def is_effective(name: str) -> bool:
-    """Whether a policy of the system allows anything here: it is of a service that is here, or a general one."""
+    """Whether a system policy has an effect in the emulator: it is of an emulated service, or a general one."""
     return _SPELLINGS.get(name.lower(), name) in _POLICIES
 
 
 def system_policy_names() -> list[str]:
-    """Return the names of all of them, in order."""
+    """Return the names of the effective system policies, sorted."""
     return sorted(_POLICIES)

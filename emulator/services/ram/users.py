@@ -34,7 +34,7 @@ def _named(access: AccessManagement, call: OperationRequest, kind: type[Entity])
 
 
 def _create(access: AccessManagement, account: AccountId, entity: User | Group, most: int) -> None:
-    """Store a user or group that is new; an account may have *most* of its kind.
+    """Store a new user or group; *most* is the limit of its kind in an account.
 
     Raises: RamError: EntityAlreadyExists.*, LimitExceeded.*.
     """
@@ -45,7 +45,7 @@ def _create(access: AccessManagement, account: AccountId, entity: User | Group, 
 
 
 def _update(access: AccessManagement, account: AccountId, name: str, entity: User | Group) -> None:
-    """Store what the user or group of this *name* has become, under the name that it has now.
+    """Store the changed user or group whose name was *name* before; its new name applies in all tables.
 
     Raises: RamError: EntityAlreadyExists.*.
     """
@@ -391,9 +391,9 @@ def _existing_key(access: AccessManagement, call: OperationRequest, key_id: str)
 
 
 def _owner_of_keys(call: OperationRequest) -> str:
-    """Return whose keys the request is about: the user it names, else its caller.
+    """Return the name of the user in the request, else of the user who calls.
 
-    Raises: RamError: MissingUserName for the account itself, whose keys are those of the installation.
+    Raises: RamError: MissingUserName when the account itself calls, whose keys are those of the installation.
     """
     if call.parameters.get("UserName"):
         return codec.entity_name(call.parameters, "UserName")

@@ -29,7 +29,7 @@ _SESSION_NAME = r"[A-Za-z0-9.@_-]+"
 
 
 class RoleDirectory(Protocol):
-    """Knows the roles and users of each account."""
+    """Looks up the roles and users of each account."""
 
     def user_id(self, account: AccountId, name: str) -> str | None:
         """Return the id of a user; None when there is no such user."""
@@ -43,12 +43,12 @@ class RoleDirectory(Protocol):
         ...
 
     def may_assume(self, account: AccountId, role: str, caller: Principal, facts: Facts, *, foreign: bool) -> bool:
-        """Whether *role* trusts the caller; *facts* is what conditions can be about."""
+        """Whether *role* trusts the caller; *facts* are the values for conditions."""
         ...
 
 
 class TokenService(NamedTuple):
-    """What the operations work on.
+    """The keys and the directory on which the operations work.
 
     Without *roles* every role name of the caller's own account exists, trusts every caller and allows the longest
     session. Another account's role always has to exist and to trust the caller.
@@ -58,13 +58,13 @@ class TokenService(NamedTuple):
     roles: RoleDirectory | None
 
     def max_session_s(self, account: AccountId, owner: AccountId, role: str) -> int | None:
-        """Return how long a session of *owner*'s role may last, in seconds; None when there is none for *account*."""
+        """Return the longest session of *owner*'s role in seconds; None when no such role exists for *account*."""
         if self.roles is None:
             return DURATION_S.high if owner == account else None
         return self.roles.max_session_s(owner, role, foreign=owner != account)
 
     def user_id(self, account: AccountId, name: str) -> str:
-        """Return the id of the user who calls."""
+        """Return the id of a user, one made of the name when the directory has none."""
         known = self.roles.user_id(account, name) if self.roles is not None else None
         return known or stable_id("user", account, name)
 
@@ -84,11 +84,11 @@ class StsFront(RpcFront):
         super().__init__("sts", VERSION, actions, TokenService(keys, roles), ids)
 
     def allows_anonymous(self, call: OperationRequest) -> bool:
-        """Let the one unsigned action of the real service through to the answer that it does not exist here."""
+        """Whether the call is AssumeRoleWithOIDC, which is unsigned; it is answered as an unknown action."""
         return call.action.lower() == "assumerolewithoidc"
 
     def rights(self, operation: str, call: OperationRequest) -> Iterable[Demand]:
-        """Return the right to assume the role; every caller may ask who it is."""
+        """Return the right to assume the role, for AssumeRole; GetCallerIdentity needs none."""
         role = call.parameters.get("RoleArn", "")
         return [Demand(ASSUME_ROLE, role)] if operation == "AssumeRole" and role else []
 

@@ -1,4 +1,4 @@
-"""Temporary keys: issued for a role's session, looked up when a request is signed with one, expired or not.
+"""Temporary keys: issued for the session of a role, and looked up, even expired ones, for signed requests.
 
 The limits and errors of the security token service are here too; errors are answered in the RPC gateway's form.
 Source: the service's error code table.
@@ -20,19 +20,19 @@ from emulator.storage.migration import Schema
 from emulator.wire.rpc import PopError
 
 DURATION_S = Range(900, 43_200, 3_600)
-"""How long assumed credentials may last. 43,200 is the most a role can be set to allow."""
+"""The duration of a session in seconds; 43,200 is the most that a role can allow."""
 
 SESSION_NAME_LENGTH = Range(2, 64, 2)
 POLICY_LENGTH = 2_048
 
 FUNCTION_DURATION_S = 36 * 3_600
-"""How long the credentials in a function's context last. Source: Function Compute, "Grant permissions"."""
+"""The duration in seconds of the credentials in a function's context. Source: Function Compute, "Grant permissions"."""
 
 MAX_KEYS = 50_000
-"""Temporary keys kept at most; with as many alive, more are refused as throttled. Assumed: a guard of this emulator."""
+"""The most temporary keys stored; when none of them has expired, new ones are refused as throttled. Assumed."""
 
 FORGOTTEN_AT_ONCE = 500
-"""How many expired keys make room for new ones; that takes a few milliseconds."""
+"""How many expired keys are removed at a time to make room, which takes a few milliseconds."""
 
 CACHED_KEYS = 2_048
 CACHED_SESSIONS = 2_048
@@ -68,7 +68,7 @@ class StsError(PopError):
 
 @frozen
 class TemporaryCredentials:
-    """What the caller of AssumeRole, or a function, signs with until ``expiration``."""
+    """Temporary keys for signing requests, valid until ``expiration``."""
 
     access_key_id: str
     access_key_secret: str
@@ -77,15 +77,15 @@ class TemporaryCredentials:
 
 
 def session_arn(account: AccountId, role: str, session_name: str) -> str:
-    """Return the identity of a caller that has assumed *role*."""
+    """Return the resource name of a caller that has assumed *role*."""
     return f"acs:ram::{account}:assumed-role/{role}/{session_name}"
 
 
 class TemporaryKeys:
     """Issues and finds temporary keys; a `emulator.auth.signed_request.KeySource`.
 
-    An expired key stays known until its place is needed, so that its user learns that it has expired, however long ago.
-    Keys in use are kept in memory, because every request signed with one asks for it.
+    An expired key is kept until its place is needed, so that its user gets the error for expired keys. Keys in use are
+    cached, because every signed request needs its key.
     """
 
     def __init__(self, database: Database, ids: Ids) -> None:
@@ -97,7 +97,7 @@ class TemporaryKeys:
         database.on_rollback(self._forget)
 
     def find(self, key_id: str) -> AccessKey | None:
-        """Return the key of that id, expired or not; None when there never was one."""
+        """Return the key of an id, even an expired one; None for an unknown id."""
         key = self._keys.get(key_id)
         if key is not None or not key_id.startswith("STS."):
             return key
@@ -121,9 +121,9 @@ class TemporaryKeys:
     def issue(
         self, account: AccountId, role: str, session_name: str, duration_s: int, now: Millis, *, policy: str = ""
     ) -> TemporaryCredentials:
-        """Make a new key for a session of *role* that expires *duration_s* seconds from *now*; stored.
+        """Create and store a key for a session of *role*, which expires *duration_s* seconds from *now*.
 
-        *policy* is a document that narrows what the session may do.
+        *policy* is a policy document that narrows the rights of the session.
 
         Raises: StsError: TooManyKeys.
         """
@@ -163,9 +163,9 @@ class TemporaryKeys:
         duration_s: int = FUNCTION_DURATION_S,
         good_for_s: int | None = None,
     ) -> TemporaryCredentials:
-        """Return credentials of a session, the same as last time while they still last *good_for_s* seconds.
+        """Return credentials for a session; cached ones are reused while they are valid for *good_for_s* more seconds.
 
-        Without *good_for_s* that is half of *duration_s*. Ask for at least as long as the function may run.
+        *good_for_s* is half of *duration_s* by default; it should be at least the function's time-out.
 
         Raises: StsError: TooManyKeys.
         """
@@ -186,13 +186,13 @@ class TemporaryKeys:
         return key
 
     def _forget(self) -> None:
-        """The transaction that may have held new keys is lost."""
+        """Empty the caches and count keys anew, because a transaction with new keys may be lost."""
         self._keys.clear()
         self._sessions.clear()
         self._count = self._database.read("SELECT count(*) FROM sts_keys").fetchone()[0]
 
     def _make_room(self, now: Millis) -> None:
-        """Forget the keys that expired first.
+        """Remove the keys that expired first.
 
         Raises: StsError: TooManyKeys when none has expired.
         """
