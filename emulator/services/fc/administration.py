@@ -57,7 +57,7 @@ class FunctionAdmin:
     def page(self, start: str, limit: int, containing: str = "") -> Page[tuple[str, str]]:
         """Return (service, function) of a page of functions, from ``service/function`` or ``function`` on.
 
-        *containing* is part of their names, in whatever case. The marker is where the next page begins.
+        *containing* is a part of their names, in any case. The marker is the first name of the next page.
         """
         service, _, name = start.rpartition("/")
         names = self._functions.store.names(self._tenant, containing, (service, name), limit + 1)

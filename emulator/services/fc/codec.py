@@ -28,7 +28,7 @@ V2016, V2021, V2023 = "2016-08-15", "2021-04-06", "2023-03-30"
 WITH_SERVICES = (V2016, V2021)
 
 OF_SERVICE = "/services/{service}/functions/{function}"
-"""The path of a function in a service, as templates have it."""
+"""The path of a function in a service, as a template of routes."""
 EVERY_API = (V2016, V2021, V2023)
 
 BODY = JsonBodies("json", InvalidArgument)
@@ -287,7 +287,7 @@ def json_answer(body: Mapping[str, Any], etag: str = "") -> Response:
 
 
 def tagged_answer(call: OperationRequest, body: Mapping[str, Any], etag: str) -> Response:
-    """Return a 200 with a JSON body and the ETag of what it shows, which 3.0 has not.
+    """Return a 200 with a JSON body and the resource's *etag*, which is left out in 3.0.
 
     Source: the classic SDKs and alibabacloud_fc_open20210406; alibabacloud_fc20230330 knows neither header.
     """
@@ -295,7 +295,7 @@ def tagged_answer(call: OperationRequest, body: Mapping[str, Any], etag: str) ->
 
 
 def times_of(resource: Dated) -> dict[str, str]:
-    """Return when a resource was made and last changed, as answers have it."""
+    """Return the members of answers with the times at which a resource was created and last changed."""
     return {"createdTime": iso_seconds(resource.created_at), "lastModifiedTime": iso_seconds(resource.modified_at)}
 
 

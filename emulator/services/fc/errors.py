@@ -1,4 +1,4 @@
-"""What Function Compute refuses: one table of names, statuses and texts.
+"""The errors of Function Compute: one table of names, statuses and texts.
 
 `raise FcError("VersionNotFound", version=3, owner=scope)` reads the table. Errors that something catches by name, or
 whose text depends on a field, have a class of their own. Failures of user code are no errors here: they are answers

@@ -110,7 +110,7 @@ class FcFront:
             call.document = json_body(call)
 
     def allows_anonymous(self, call: OperationRequest) -> bool:
-        """Whether the request may go on unsigned: it is for an HTTP trigger that asks for no signature."""
+        """Whether the request may be unsigned: it is for an HTTP trigger that asks for no signature."""
         if not self._is_for_trigger(call):
             return False
         try:
@@ -301,7 +301,7 @@ _GIVING_ROLES = {
 
 
 def demands_of(operation: Operation, call: OperationRequest) -> Iterator[Demand]:
-    """Yield what a call of *operation* needs; `OperationRequest.path` has the values of its path."""
+    """Yield the rights that a call of *operation* needs; `OperationRequest.path` has the values of its path."""
     name = operation.name
     template = operation.route.partition(" ")[2].strip("/")
     body = _body(call) if name in _NAMED_IN_BODY or name in _GIVING_ROLES else {}

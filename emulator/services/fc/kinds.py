@@ -54,7 +54,7 @@ def version_or_latest(value: Any, field: str) -> str:
 
 
 VERSION_ID = Ruled(TEXT, version_or_latest, alone=True)
-"""What an alias points to."""
+"""The kind of ``versionId`` of an alias."""
 
 
 def _multiple_of(step: int) -> Rule:

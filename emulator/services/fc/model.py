@@ -32,7 +32,7 @@ def is_custom(runtime: str) -> bool:
 
 @frozen(kw_only=False)
 class Scope:
-    """What versions and aliases belong to: a service of 2.0 or a function of 3.0; the other name is empty."""
+    """The owner of versions and aliases: a service of 2.0 or a function of 3.0; the other name is empty."""
 
     service: str = ""
     function: str = ""
@@ -215,7 +215,7 @@ class Function(Resource):
 
     @property
     def scope(self) -> Scope:
-        """What its versions and aliases belong to."""
+        """The scope of its versions and aliases."""
         return scope_of(self.service, self.name)
 
 
@@ -295,7 +295,7 @@ def listen_port(config: FunctionConfig) -> int:
 
 
 def arn_of(tenant: Tenant, path: str) -> str:
-    """Return the resource name of what has *path*, such as ``services/x``."""
+    """Return the resource name for *path*, such as ``services/x``."""
     return f"acs:fc:{tenant.region}:{tenant.account}:{path}"
 
 
@@ -350,9 +350,9 @@ class MessageTarget(NamedTuple):
 
 
 def parse_function_arn(arn: str) -> FunctionName | None:
-    """Read the name of a function of 2.0 or 3.0, with or without a qualifier; None when it is something else.
+    """Read the resource name of a function of 2.0 or 3.0, with or without a qualifier; None for any other name.
 
-    Region and account are not looked at: they may be empty, and everything here is in one account and region.
+    Region and account are ignored; they may be empty.
     """
     parts = _resource(arn, "fc").split("/")
     match parts:
@@ -365,7 +365,7 @@ def parse_function_arn(arn: str) -> FunctionName | None:
 
 
 def parse_message_arn(arn: str) -> MessageTarget | None:
-    """Read the name of a queue or topic; None when it is something else."""
+    """Read the resource name of a queue or topic; None for any other name."""
     match _resource(arn, "mns").strip("/").split("/"):
         case ["queues", name] | ["queues", name, "messages"] if name:
             return MessageTarget("queue", name)
@@ -375,7 +375,7 @@ def parse_message_arn(arn: str) -> MessageTarget | None:
 
 
 def _resource(arn: str, service: str) -> str:
-    """Return what follows region and account in a name of *service*."""
+    """Return the part after region and account in a resource name of *service*, empty for another service's."""
     parts = arn.split(":", 4)
     return parts[4] if len(parts) == 5 and parts[0] == "acs" and parts[1] == service else ""
 

@@ -1,4 +1,4 @@
-"""What Function Compute needs from outside; `emulator.joining` joins them."""
+"""The ports of Function Compute: what it needs from other parts of the emulator; `emulator.joining` fills them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -136,7 +136,7 @@ class FunctionDoubles(Protocol):
         """Whether there is a mock for calls of a function, which need not exist then."""
 
     async def answer(self, call: Called) -> InvocationResult | None:
-        """Return what a mock answers, None when the function itself is to answer."""
+        """Return the result of a mock, None when the function itself is to be called."""
 
     def record(self) -> None:
         """Keep a record of the calls in ``ended``."""

@@ -1,4 +1,4 @@
-"""Function Compute as the rest of the emulator sees it: built, started, called, ended.
+"""Function Compute as one object: built, started, called by other services, ended.
 
 Operations act on its stores, and on parts for everything that takes more than a row; this module joins them.
 """
@@ -346,7 +346,7 @@ class FunctionCompute:
         check_deletable(self.capacity.of_function(tenant, service, function))
 
     def forget_function(self, tenant: Tenant, service: str, function: str) -> None:
-        """Remove what is configured for a deleted function, and its calls that wait."""
+        """Remove the configurations, waiting calls and sessions of a deleted function."""
         self.capacity.delete(*self.capacity.of_function(tenant, service, function))
         self.async_queue.forget_function(tenant, service, function)
         self.sessions.end_of(self.session_store.of_function(tenant, service, function))
@@ -359,7 +359,7 @@ class FunctionCompute:
         check_deletable(self.capacity.of_qualifier(tenant, scope, qualifier))
 
     def forget_qualifier(self, tenant: Tenant, scope: Scope, qualifier: str) -> None:
-        """Remove what is configured for a deleted version or alias; calls through it fail when their turn comes."""
+        """Remove the configurations and sessions of a deleted version or alias; queued calls through it fail later."""
         self.capacity.delete(*self.capacity.of_qualifier(tenant, scope, qualifier))
         self.async_queue.forget_qualifier(tenant, scope, qualifier)
         if scope.function:

@@ -1,4 +1,4 @@
-"""The message service as the gateway sees it: URLs and versions, rights, errors, and who performs an operation.
+"""The fronts of the message service: URLs and versions, rights, errors, and the routing to operations.
 
 Two fronts over the same resources: the XML API, version 2015-06-06, and the management API, version 2022-01-19.
 """

@@ -33,10 +33,10 @@ class ResourceWatcher(Protocol):
     """Called for each new queue and topic, in the transaction that creates it."""
 
     def queue_made(self, tenant: Tenant, queue: str) -> None:
-        """A queue of this name has been made."""
+        """Act on the creation of a queue."""
 
     def topic_made(self, tenant: Tenant, topic: str) -> None:
-        """A topic of this name has been made."""
+        """Act on the creation of a topic."""
 
 
 DIALECT = Dialect(MnsError, "QpsLimitExceeded")

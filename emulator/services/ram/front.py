@@ -1,4 +1,4 @@
-"""Resource access management as the gateway sees it, version 2015-05-01, spoken RPC; and the rights its calls need."""
+"""The front of resource access management, version 2015-05-01, spoken RPC; and the rights that its calls need."""
 
 from collections.abc import Iterable, Iterator, Mapping
 

@@ -70,7 +70,7 @@ def flag(call: OperationRequest, name: str, *, default: bool = False) -> bool:
 
 
 def parse_failure(call: OperationRequest) -> tuple[str, str]:
-    """Return the Error and Cause of a stop or report, ``""`` for what is absent."""
+    """Return the Error and Cause of a stop or report, ``""`` for an absent one."""
     return _bounded_text(call, "Error", ERROR_CHARS), _bounded_text(call, "Cause", CAUSE_CHARS)
 
 

@@ -1,4 +1,4 @@
-"""Serverless Workflow as the gateway sees it: API version 2019-03-15, spoken RPC."""
+"""The front of Serverless Workflow: API version 2019-03-15, spoken RPC."""
 
 from collections.abc import Iterable
 

@@ -59,7 +59,7 @@ STATUS_OF = {
 
 @frozen(kw_only=False)
 class FlowSettings:
-    """What a caller chooses for a flow, beside its name and definition. ``environment`` is JSON text or ""."""
+    """The settable attributes of a flow beside its name and definition. ``environment`` is JSON text or ""."""
 
     description: str = ""
     type: str = "FDL"
@@ -305,7 +305,7 @@ def execution_input(payload: str) -> str:
 
 @frozen(kw_only=False)
 class ScheduleSettings:
-    """What a caller chooses for a schedule beside its name. ``payload`` is the text of an object or of null, or ""."""
+    """The settable attributes of a schedule beside its name. ``payload`` is the text of an object or null, or ""."""
 
     expression: str
     description: str = ""

@@ -83,7 +83,7 @@ class AsyncQueue:
         platform.timers.on_step_back(self._clock_set_back)
 
     def start(self) -> None:
-        """Resume what an earlier run left unfinished: calls that ran run again, the others wait until they are due."""
+        """Resume the calls of an earlier run: those that were running run again, the others wait until they are due."""
         self._open = True
         now = self._clock.now()
         for call in self._store.interrupted():

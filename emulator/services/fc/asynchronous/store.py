@@ -124,7 +124,7 @@ class AsyncStore(RowStore):
         return replace(call, seq=cursor.lastrowid or 0)
 
     def update(self, call: AsyncCall) -> None:
-        """Write what has changed about a call."""
+        """Write the changed columns of a call."""
         self._database.write(
             "UPDATE fc_async_calls SET status = ?, due_at = ?, function_failures = ?, platform_failures = ?, "
             "running_from = ?, ended_at = ?, http_status = ?, error = ?, result = ?, instance_id = ?, destination = ? "

@@ -107,7 +107,7 @@ class Admission:
                 ticket.task.cancel()
 
     def aborted(self, ticket: Ticket) -> FcError | None:
-        """Return what to answer when a call's task is cancelled: None when that was not `abort`'s doing."""
+        """Return the error for a call whose task was cancelled, None when it was not cancelled by `abort`."""
         if ticket.aborted is None:
             return None
         if ticket.task is not None:

@@ -33,7 +33,7 @@ class UnsafeArchive(InvalidArgument):
 
 
 class _Plan(NamedTuple):
-    """The entries in the order they are made: what is linked comes last, so nothing is written through a link."""
+    """The entries in the order they are created: links come last, so that no file is written through a link."""
 
     folders: list[tuple[PurePosixPath, int]]
     files: list[tuple[PurePosixPath, ZipInfo, int]]
@@ -159,7 +159,7 @@ def _check_inside(link: Path, folder: Path) -> None:
 
 
 def holds_the_same(package: bytes, folder: Path) -> bool:
-    """Whether every file of *package* is in *folder*, with the same content; False for what is no zip."""
+    """Whether every file of *package* is in *folder*, with the same content; False when it is not a zip file."""
     try:
         with ZipFile(BytesIO(package)) as archive:
             entries = [entry for entry in archive.infolist() if not entry.is_dir()]

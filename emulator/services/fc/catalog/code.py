@@ -152,7 +152,7 @@ class CodeStore:
         return True
 
     async def idle(self) -> None:
-        """Wait until the thread has done what it was given before."""
+        """Wait until the thread has finished the jobs it was given before."""
         await self.in_thread(lambda: None)
 
     async def in_thread(self, job: Callable[[], T]) -> T:

@@ -72,7 +72,7 @@ class Follower:
             self._tasks.spawn(self._look_now_and_then(), "looks")
 
     async def close(self) -> None:
-        """Follow no longer, and wait for the thread."""
+        """Stop following the folder, and wait for the thread."""
         self._deafen()
         await self._tasks.close()
         await asyncio.get_running_loop().run_in_executor(None, self._thread.shutdown)
@@ -159,7 +159,7 @@ class Follower:
         return self._reader.read(edits) if edits is not None else None
 
     async def _without_watches(self, reason: Unwatchable) -> Snapshot | None:
-        """Go on without announcements, after the kernel has refused one."""
+        """Switch to looks without announcements, after the kernel has refused a watch."""
         _log.warning(
             "the system no longer reports edits of the functions folder; each call looks at its files instead: %s",
             reason,

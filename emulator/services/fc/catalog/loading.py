@@ -105,7 +105,7 @@ class Loader:
         return applied
 
     def _applying(self, snapshot: Snapshot, now: Millis, again: Iterable[Scope]) -> Iterator[Applied | None]:
-        """Apply *snapshot*; yield None now and then, and at last what was applied."""
+        """Apply *snapshot*; yield None after each portion of parts, and the result at the end."""
         known, parts, forgotten = self._known, snapshot.parts, self._forgotten
         self.snapshot, self._known = snapshot, None
         scopes: Collection[Scope] | None = None
@@ -302,5 +302,5 @@ def _still_laid_over(changed: Mapping[str, Any], before: C | None, now: C) -> di
 
 
 def _not_default(config: ServiceConfig) -> dict[str, Any]:
-    """Return what differs from the defaults, for a service of the API that a folder joins."""
+    """Return the fields of *config* that differ from the defaults: a folder joins a service made by the API."""
     return parse_values(config_json(config))

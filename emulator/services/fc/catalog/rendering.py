@@ -1,4 +1,4 @@
-"""What answers show of services, functions, versions and aliases, from the rows of their fields."""
+"""Renders services, functions, versions and aliases for answers, by the tables of their fields."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -53,8 +53,7 @@ def render_function_3(
 ) -> dict[str, Any]:
     """Write a function without a service. It is ready at once, which deployment tools poll for.
 
-    *layer_size* returns the size of a layer's package by its ARN; *restriction* is what disables invocation, if
-    anything.
+    *layer_size* returns the size of a layer's package by its ARN; *restriction* is as returned by `restriction_of`.
     """
     body = {
         "functionName": function.name,

@@ -193,10 +193,10 @@ def _words(value: object) -> tuple[str, ...]:
 
 
 class Target(NamedTuple):
-    """What one call runs. ``version`` is ``LATEST`` or a number as text; ``role`` the one its keys are for.
+    """The target of one call: function, version and image. ``version`` is ``LATEST`` or a number as text.
 
-    ``affinity`` is how calls are bound to instances, None when they are not. ``tracing`` is what the platform adds to
-    the tracing headers of each call.
+    ``role`` is the role whose keys the call gets. ``affinity`` is the session affinity, None without one. ``tracing``
+    are tracing headers that the platform adds to each call.
     """
 
     function: Function
@@ -228,7 +228,7 @@ class Resolver:
         request: Request | None = None,
         chosen: str = "",
     ) -> int:
-        """Return the version number *qualifier* means, 0 for the head.
+        """Return the number of the version that *qualifier* names, 0 for the head.
 
         For an alias with an additional version *draw* or *request* decide, as in `pick`; a draw of 1 gives the main
         version, for operations that read. *chosen* is the version that the alias chose for this call before; it is kept
@@ -263,7 +263,7 @@ class Resolver:
         return version
 
     def function(self, tenant: Tenant, service: str, name: str, qualifier: str | None = None) -> Function:
-        """Return a function as *qualifier* has it; *service* is empty for a 3.0 function.
+        """Return a function in the version that *qualifier* names; *service* is empty for a 3.0 function.
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound.
         """
@@ -279,7 +279,7 @@ class Resolver:
         request: Request | None = None,
         chosen: str = "",
     ) -> Target:
-        """Return what a call runs; *draw*, *request* and *chosen* as in `number`.
+        """Return the target of a call; *draw*, *request* and *chosen* as in `number`.
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument.
         """

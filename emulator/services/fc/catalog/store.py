@@ -130,7 +130,7 @@ class CatalogStore(CountingStore):
         return service
 
     def existing_owner(self, tenant: Tenant, scope: Scope) -> Service | Function:
-        """Return what the versions and aliases of *scope* belong to.
+        """Return the service or function that the versions and aliases of *scope* belong to.
 
         Raises: ServiceNotFound, FunctionNotFound.
         """

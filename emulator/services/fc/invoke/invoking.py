@@ -152,9 +152,9 @@ class Invoker:
         return self._made.get(function, 0)
 
     def check(self, tenant: Tenant, call: FunctionCall) -> Target:
-        """Find what *call* would run, without running it; the choice between an alias's versions happens here.
+        """Return the target of *call* without running it; the choice between an alias's versions is made here.
 
-        A call of a session runs what the session began with, whatever its alias or its function has become since.
+        A call of a session runs the target with which the session began, even if its alias or function has changed.
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, EntityTooLarge, InvalidArgument.
         """
@@ -184,7 +184,7 @@ class Invoker:
         return self._reception.drawn(call.request, target.affinity)
 
     def check_callable(self, tenant: Tenant, call: FunctionCall) -> str:
-        """Make sure that there is something to call and that it may be called, now or later.
+        """Check that the function of *call* exists and that its invocation is enabled.
 
         Return the version that an alias has chosen for *call*, empty when there was nothing to choose.
 
@@ -240,7 +240,7 @@ class Invoker:
         return None
 
     async def mocked(self, call: FunctionCall) -> Invoked | None:
-        """Return what a mock answers to *call*, None when the function itself is to answer."""
+        """Return the result of *call* by a mock, None when the function itself is to be called."""
         doubles = self._mocks(call.service, call.function, call.qualifier)
         result = await doubles.answer(_called(call)) if doubles is not None else None
         if result is None:
@@ -320,7 +320,7 @@ class Invoker:
         return None if arrival is None else self._reception.receive(arrival, target, affinity)
 
     def invocation(self, tenant: Tenant, call: FunctionCall, target: Target) -> Invocation:
-        """Return *call* as an instance of *target* gets it."""
+        """Return *call* in the form for an instance of *target*."""
         return Invocation(
             request_id=call.request_id,
             event=call.event,
@@ -357,7 +357,7 @@ class Invoker:
 
 
 def _arrival(tenant: Tenant, call: FunctionCall) -> Arrival | None:
-    """Return *call* as sessions see it, None for one that knows none."""
+    """Return *call* as an `Arrival`, None for a call that cannot belong to a session."""
     if call.request is None or call.attempt or call.origin == "async":
         return None
     lane = FunctionRef(tenant, call.service, call.function, call.qualifier or LATEST)

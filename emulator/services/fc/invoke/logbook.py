@@ -67,7 +67,7 @@ class LogFiles:
         return text
 
     def close(self) -> None:
-        """Close what is open; the next `append` opens it again."""
+        """Close the open files; the next `append` opens its file again."""
         for file in self._open.values():
             file.close()
         self._open.clear()

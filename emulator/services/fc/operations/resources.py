@@ -185,7 +185,7 @@ _ARN_LENGTH = 1024
 
 
 def _owner(fc: FunctionCompute, call: OperationRequest) -> FunctionRef:
-    """Return what bindings belong to, which must exist: services in 2.0, functions in 3.0."""
+    """Return the owner of bindings, which must exist: a service in 2.0, a function in 3.0."""
     if service := codec.writable_service(call):
         fc.store.existing_service(call.tenant, service)
         return FunctionRef(call.tenant, service, "", "")

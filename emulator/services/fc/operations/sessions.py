@@ -1,7 +1,7 @@
 """Operations on sessions, and on snapshots of them, which need a kind of function that does not run here.
 
-Only sessions by header and by cookie have operations; those of MCP servers begin and end with their clients. What is
-begun here does not differ from what a call begins.
+Only sessions by header and by cookie have operations; those of MCP servers begin and end with their clients. A session
+created by an operation does not differ from one that a call begins.
 
 Source: alibabacloud_fc20230330, models and paths; Function Compute 3.0, session lifecycle, deep hibernation; codes and
 statuses of refusals are assumed.
@@ -190,7 +190,7 @@ def list_snapshots(fc: FunctionCompute, call: OperationRequest) -> Response:
 
 
 def _target(fc: FunctionCompute, call: OperationRequest) -> Target:
-    """Return what a new session would run; an alias chooses its version here.
+    """Return the target of a new session; an alias chooses its version here.
 
     Raises: FunctionNotFound, VersionNotFound, AliasNotFound.
     """

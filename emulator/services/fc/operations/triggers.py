@@ -262,7 +262,7 @@ def _is_address(name: str) -> bool:
 
 
 def _domain_config(body: Mapping[str, Any], api: str) -> dict[str, Any]:
-    """Check what a request of API version *api* says of a domain.
+    """Check the members of a domain in a request of API version *api*.
 
     Raises: InvalidArgument.
     """

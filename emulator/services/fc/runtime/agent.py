@@ -1,4 +1,4 @@
-"""An instance whose code an agent of ours drives, in Python or Node.js: calls as frames, output, the end.
+"""An instance with the emulator's own agent in it, for Python or Node.js: calls as frames, output, the end.
 
 The agent itself is in ``bootstrap/``. This module also chooses its interpreter and the variables it starts with.
 """

@@ -22,7 +22,7 @@ class DeadlineClock:
         self.deadlines: set[Deadline] = set()
 
     def pause(self, on: bool) -> None:
-        """Stop the clock, or let it go on."""
+        """Pause the clock (True), or resume it."""
         if on == self.paused:
             return
         self.paused = on
@@ -81,7 +81,7 @@ class Deadline:
         self._instead = instead
 
     def pause(self, on: bool) -> None:
-        """Stop the clock or let it go on; a deadline that has passed stays passed."""
+        """Pause the deadline (True), or resume it; one that has passed stays passed."""
         if self.passed:
             return
         now = self._loop.time()
@@ -193,7 +193,7 @@ class DebugSession:
 
 
 class _End(asyncio.Protocol):
-    """One end of a relayed connection; what comes in goes out at ``other``."""
+    """One end of a relayed connection; bytes received are sent at ``other``."""
 
     def __init__(self, on_lost: Callable[[], None]) -> None:
         self._on_lost = on_lost
@@ -220,12 +220,12 @@ class _End(asyncio.Protocol):
             self._on_lost()
 
     def pause_writing(self) -> None:
-        """Let the other end wait: this one does not keep up."""
+        """Stop reading at the other end, because this one does not keep up."""
         if self.other._transport is not None:
             self.other._transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """Let the other end go on."""
+        """Resume reading at the other end."""
         if self.other._transport is not None and not self.other._transport.is_closing():
             self.other._transport.resume_reading()
 

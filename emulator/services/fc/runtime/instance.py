@@ -1,7 +1,7 @@
 """One function instance: calls with deadlines and logs, hooks, the end.
 
 An instance turns what its process does (`Answer`, `Exit`) into what a caller gets (`InvocationResult`). Which instance
-serves a call, and how long it is kept, is the pool's business.
+serves a call, and how long it is kept, is decided by the pool.
 """
 
 import asyncio
@@ -344,7 +344,7 @@ class Instance:
         return 0.0 if self._turns.active else measured
 
     def _cut(self, stream: StreamedBody, request_id: str) -> None:
-        """Close a stream whose time is over, in an instance that others use too."""
+        """Close a stream that has timed out, in an instance that serves other calls too."""
         self._spawn(stream.aclose(), f"time-out of {request_id}")
 
     def _end_stream(

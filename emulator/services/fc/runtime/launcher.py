@@ -100,7 +100,7 @@ class Launchers:
                 return PollingLauncher(settings, ids, self._programs())
 
     def _programs(self) -> Forker:
-        """Return what starts programs that are no agents of ours."""
+        """Return the forker for programs that are not agents of the emulator."""
         if self._forker is not None:
             return self._forker
         if self._spawner is None:
@@ -110,7 +110,7 @@ class Launchers:
         return self._spawner
 
     def banner(self, runtime: str) -> bytes:
-        """Return what the log of a first call begins with; runtimes other than Python's say nothing of that kind."""
+        """Return the beginning of the log of a first call, which is empty for runtimes other than Python's."""
         if not runtime.startswith("python"):
             return b""
         as_python_3 = runtime == "python2.7" and runtime not in self.settings.interpreters
@@ -147,7 +147,7 @@ class Launchers:
 
 
 def _family(runtime: str) -> str:
-    """Return what starts the processes of a runtime.
+    """Return the family of a runtime, whose processes one launcher starts.
 
     Raises: RuntimeUnavailable.
     """

@@ -84,7 +84,7 @@ class CallLog:
             self.add(b"")
 
     def content(self) -> bytes:
-        """Return what is kept."""
+        """Return the kept part of the log, at most *limit* bytes."""
         self.flush()
         return bytes(self._kept[-self._limit :])
 
@@ -118,10 +118,10 @@ class PipeLog:
         loop.add_reader(descriptor, self._readable)
 
     def settle(self, sequence: str, then: Callable[[], None]) -> None:
-        """Read what is there now, and call *then*.
+        """Read the output that is in the pipe now, and call *then*.
 
-        Whatever was written before a frame was sent is in the pipe when the frame arrives, and one read empties it:
-        no marker is needed to know where a call's output ends.
+        Output written before a frame was sent is in the pipe when the frame arrives, and one read empties the pipe: no
+        marker is needed to know where a call's output ends.
         """
         if self._descriptor >= 0:
             self._read()
@@ -178,7 +178,7 @@ def process_exited(duration_ms: float, max_memory_mb: float) -> str:
 
 
 def canceled(duration_ms: float, max_memory_mb: float) -> str:
-    """Return what the log says when the caller did not wait for the answer."""
+    """Return the message in the log for a call whose caller did not wait for the answer."""
     return f"Invocation canceled by client ({_figures(duration_ms, max_memory_mb)})"
 
 

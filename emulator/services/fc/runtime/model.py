@@ -13,7 +13,7 @@ from emulator.kernel.instrumentation import FunctionFault
 from emulator.services.fc.runtime.streaming import RequestPieces, StreamedBody
 
 ErrorType = Literal["HandledInvocationError", "UnhandledInvocationError", "InitializationError"]
-"""What ``X-Fc-Error-Type`` says about a failed function."""
+"""The values of ``X-Fc-Error-Type`` for a failed function."""
 
 InstanceState = Literal["starting", "idle", "busy", "stopping"]
 
@@ -23,7 +23,7 @@ DebugMode = Literal["", "wait", "run"]
 
 @frozen
 class HealthCheck:
-    """How to find out whether a program that listens is well: ``path`` has to be answered with a 2xx or 3xx status."""
+    """The health check of a program that listens: ``path`` has to be answered with a 2xx or 3xx status."""
 
     path: str
     initial_delay_s: int = 0
@@ -110,7 +110,7 @@ class FunctionImage:
 
     @property
     def is_shared(self) -> bool:
-        """Whether an instance goes on for others when one of its callers has left."""
+        """Whether an instance is kept for other calls when the caller of one disconnects."""
         return self.sessions > 0 and self.instance_concurrency > 1
 
 
@@ -228,7 +228,7 @@ class InstanceInfo(NamedTuple):
 
 
 class RuntimeFailure(Exception):
-    """The platform, not the function, could not do its part. Subclasses say what.
+    """A failure of the platform, not of the function.
 
     ::
 

@@ -89,7 +89,7 @@ class NodeLauncher(Launcher):
         return process
 
     async def close(self) -> None:
-        """End what waits, and the processes that were started by exec; the zygote ends the others."""
+        """End the waiting processes, and those that were started by exec; the zygote ends the others."""
         await self._tasks.close()
         for task in self._waiting.values():
             if not task.cancelled() and (process := task.result()) is not None:
@@ -188,7 +188,7 @@ class NodeProcess(AgentProcess):
         self._answered = False
 
     def output(self, data: bytes) -> None:
-        """Receive output; what comes before the first answer may say why there is none."""
+        """Receive output; the part before the first answer is kept as the reason of a failed start."""
         if not self._answered:
             self._said = (self._said + data)[-_SHOWN:]
         super().output(data)

@@ -46,11 +46,11 @@ def judged(
     *,
     out_of_memory: bool = False,
 ) -> Outcome:
-    """Return how a run ended that the process answered with *reply*, or did not survive.
+    """Return the outcome of a run that the process answered with *reply*, or did not survive.
 
-    *shown* gives a measured figure as messages have it; *memory_mb* is the most memory the instance has used, a body of
-    more than *response_limit* bytes is an error. A run that a fault lets end *out_of_memory* does so also where the
-    machine is too slow to use the memory up in time.
+    *shown* returns a measured figure as messages show it; *memory_mb* is the most memory the instance has used, a body
+    of more than *response_limit* bytes is an error. With *out_of_memory*, an injected fault, the run ends for lack of
+    memory even where the machine is too slow to use it up in time.
 
     Raises: CallNotRead; InstanceStartFailed.
     """

@@ -24,14 +24,14 @@ _INTERFACES = "com/aliyun/fc/runtime/fc-java-core"
 
 @frozen
 class PollingProgram:
-    """A command line and what it adds to its environment."""
+    """A command line and its additional environment variables."""
 
     command: tuple[str, ...]
     variables: Mapping[str, str]
 
 
 async def polling_program(image: FunctionImage, interpreters: Mapping[str, str]) -> PollingProgram:
-    """Return what runs the instances of *image*.
+    """Return the program of the instances of *image*.
 
     Raises: RuntimeUnavailable, which says what to install.
     """

@@ -299,11 +299,11 @@ class InstancePool:
         return [instance.info for instance in self._instances.values() if instance.image.family == family]
 
     def kept_ms(self) -> dict[tuple[str, Size], int]:
-        """Return how long instances were kept ready since the start, by function and what they have."""
+        """Return the milliseconds for which instances were kept ready since the start, by function and size."""
         return self._provisions.kept_ms(self._clock.now())
 
     def numbers(self) -> PoolNumbers:
-        """Return how many instances live and what they do."""
+        """Return the numbers of living instances and their calls."""
         living = self._instances.values()
         return PoolNumbers(
             all=len(living),

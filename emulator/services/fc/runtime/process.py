@@ -1,7 +1,7 @@
 """The process of an instance as the server sees it: calls in, answers, output and its end out.
 
-`InstanceProcess` is what all families share; how a call reaches the code, in frames or over HTTP, is a subclass's
-business (``agent.py``, ``custom.py``, ``runtime_api.py``), and how signals reach the process is its launcher's.
+`InstanceProcess` is what all families share; subclasses define how a call reaches the code, in frames or over HTTP
+(``agent.py``, ``custom.py``, ``runtime_api.py``), and launchers how signals reach the process.
 """
 
 import asyncio
@@ -66,10 +66,10 @@ class Answer:
 
 @frozen
 class Exit:
-    """The process ended instead.
+    """The process ended without an answer.
 
-    ``unread`` means that it never saw the call, and ``written`` is what it wrote last, if that is known; ``fatal`` is
-    why it could not start.
+    ``unread`` means that it never read the call, and ``written`` is its last output, if known; ``fatal`` is why it
+    could not start.
     """
 
     memory_kb: int
@@ -167,7 +167,7 @@ class Channel(asyncio.BufferedProtocol):
         self._transport = transport
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return where the transport puts what it reads."""
+        """Return the buffer into which the transport reads."""
         return self._chunk
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -259,7 +259,7 @@ class InstanceProcess(ABC):
 
     @property
     def outdated(self) -> bool:
-        """Whether it sees another time than a process that starts now, and cannot be changed."""
+        """Whether the process sees another time than one that starts now, and its time cannot be changed."""
         return False
 
     async def turn_clock(self) -> None:  # noqa: B027 - most families see a time from their start on
@@ -299,9 +299,9 @@ class InstanceProcess(ABC):
 
     @abstractmethod
     def exited(self, memory_kb: int, reason: str = "") -> None:
-        """Record that the process has ended, having used that much at most; what it sent is still delivered.
+        """Record that the process has ended; frames it has sent are still delivered.
 
-        *reason* is what it was killed for having too much of, ``memory`` or ``processes``.
+        *memory_kb* is its peak memory, *reason* the limit that it was killed for: ``memory``, ``processes``, or "".
         """
 
     @abstractmethod

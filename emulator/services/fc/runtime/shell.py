@@ -168,7 +168,7 @@ class Shell:
         self._loop.remove_writer(self._input)
 
     def end(self) -> None:
-        """End the command and what it has started."""
+        """End the command and all processes it has started."""
         if self._over:
             return
         self._over = True

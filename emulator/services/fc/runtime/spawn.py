@@ -288,7 +288,7 @@ class SpawnedProgram(_Spawned):
         self._process.output(data)
 
     def process_exited(self) -> None:
-        """End what is left of the session; report the end when the last output has been read."""
+        """Kill the rest of the process's session; report the end when the last output has been read."""
         if system.SESSIONS:
             self._send(signal.SIGKILL, os.killpg)
         self._reaped = True
@@ -318,7 +318,7 @@ class MarkedLog:
         self._waiting: dict[str, Callable[[], None]] = {}
 
     def feed(self, data: bytes) -> None:
-        """Receive output, pass it on up to the first mark, and go on with what waits for that."""
+        """Receive output; pass it on up to each mark, and call the function that waits for the mark."""
         self._held += data
         while self._held:
             at = self._held.find(0)

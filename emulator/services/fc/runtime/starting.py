@@ -1,6 +1,6 @@
 """Starts instances: checks that one more is allowed, names and launches it; also runs commands beside instances.
 
-Which instance a call gets, and when one ends, is the pool's business.
+Which instance a call gets, and when one ends, is decided by the pool.
 """
 
 import asyncio
@@ -63,7 +63,7 @@ class Starter:
         self._settings = self.launchers.settings
 
     async def close(self) -> None:
-        """End what is left of the instances' processes, and remove their folders."""
+        """End the remaining processes of instances, and remove their folders."""
         await self.launchers.close()
 
     async def new(self, image: FunctionImage) -> Instance:

@@ -12,7 +12,7 @@ from emulator.http.switching import Upstream
 from emulator.kernel.pieces import SentPieces
 
 KEPT: Final = 256 * 1024
-"""Bytes of a request in pieces that are kept for whoever asks what a function was called with."""
+"""How many bytes of a streamed request are kept for records of calls."""
 
 OnEnd = Callable[[BaseException | None], object]
 

@@ -1,4 +1,4 @@
-"""The server's end of a zygote, the warm process per interpreter that forks instances, and of what it has forked."""
+"""The server's side of a zygote, the warm process per interpreter that forks instances, and of its forked processes."""
 
 import asyncio
 import json
@@ -98,7 +98,7 @@ class ZygoteControl:
         self._process.exited(memory_kb, reason)
 
     def on_zygote_lost(self) -> None:
-        """Record that no zygote reaps the process any more; one that runs goes on."""
+        """Record that no zygote reaps the process any more; a running process is kept."""
         if not self.started.done():
             self.started.set_exception(ZygoteLost("the zygote ended"))
         elif self._killed:
@@ -240,13 +240,13 @@ class Zygote:
         self.give_up()
 
     def has_become_ready(self) -> bool:
-        """Whether it forks, after a look at what it has said by now: this loop may have been the slow one."""
+        """Whether the zygote is ready, after reading its pending events, for which this loop may have been too slow."""
         if self.alive:
             self._readable()
         return self.ready.done() and self.ready.result()
 
     def give_up(self) -> None:
-        """Kill the zygote; the instances it has forked go on, and the next call starts another one."""
+        """Kill the zygote; the instances it has forked are kept, and the next call starts another zygote."""
         self._process.kill()
         self._end()
 

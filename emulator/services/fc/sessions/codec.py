@@ -43,18 +43,18 @@ CHANGED = Shape(
         member("network", _NETWORK_UPDATE),
     ),
 )
-"""What a request may change about a session."""
+"""The fields of a session that a request may change."""
 
 NEW = CHANGED.with_kinds(network=_NETWORK).extended(
     Field("sessionId", "session_id", TEXT), Field("snapshotId", "snapshot_id", TEXT)
 )
-"""What a request for a session may set."""
+"""The fields of a session that a request for a new one may set."""
 
 _NEW_SNAPSHOT = record(sessionId=Text(shortest=1), description=TEXT)
 
 
 def new_session(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a request for a session sets, attribute -> value.
+    """Return the fields in a request for a session, attribute -> value.
 
     Raises: InvalidArgument.
     """
@@ -73,7 +73,7 @@ def new_snapshot(body: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def changed_session(body: Mapping[str, Any], session: Session) -> dict[str, Any]:
-    """Return what a request changes about *session*; of its network the members that are given.
+    """Return the changed fields in a request about *session*; its network is changed member by member.
 
     Raises: InvalidArgument.
     """

@@ -1,7 +1,7 @@
 """The sessions of all functions: begun, bound to instances, paused, ended when their time is over.
 
-A row says that there is a session; its seat says where its calls go. The row outlives the emulator, the seat does not:
-the next call after a restart is bound anew. While calls of a session run it is not taken from its instance.
+A session is a row, and a `Seat` that binds it to an instance. The row outlives the emulator, the seat does not: the
+next call after a restart is bound anew. While calls of a session run it is not unbound from its instance.
 
 Source: Function Compute 3.0, session lifecycle, deep hibernation, isolation; codes and what an ended session leaves
 behind are assumed.
@@ -54,9 +54,9 @@ class Sessions:
         platform.timers.on_step_back(self._clock_set_back)
 
     async def start(self) -> None:
-        """Resume what an earlier run left unfinished: what was running is idle now, streams have ended.
+        """Resume the sessions of an earlier run: those with running calls become idle, those of streams end.
 
-        What has changed since this began, as it takes several turns of the loop, is left alone.
+        This takes several turns of the loop; sessions that change meanwhile are left alone.
         """
         self._open = True
         async for session in in_turns(self.store.under_way()):
@@ -107,7 +107,7 @@ class Sessions:
         return "" if seat is None else seat.instance_id
 
     def target_of(self, session: Session, target: Target) -> Target:
-        """Return what the calls of a session run: the version that was chosen when it began, as its instance has it."""
+        """Return the target of a session's calls: the version chosen at its beginning, its instance's image."""
         if session.version != target.version:
             lane = session.lane
             qualifier = None if session.version == LATEST else session.version

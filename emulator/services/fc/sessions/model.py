@@ -1,4 +1,4 @@
-"""A session as it is kept, and when its state changes.
+"""The data of a session, and the rules for when its state changes.
 
 The time to live counts from its start, and nothing resets it. The idle time counts from the end of the last call, and
 while a call runs it does not count at all. Whichever is over first ends the session.

@@ -35,7 +35,7 @@ def message_event(tenant: Tenant, bus: str, queue: str, message: QueuedMessage) 
 
 
 def message_events(events: Sequence[Mapping[str, Any]], *, streaming: bool) -> bytes:
-    """Return what the function gets: with *streaming* a list of events as texts, else the one event.
+    """Return the event for the function: with *streaming* a list of events as texts, else the one event.
 
     Source: EventBridge triggers of Function Compute.
     """

@@ -1,4 +1,4 @@
-"""What functions get from triggers: the events of timers, topics and object storage, and which changes fire.
+"""The events that triggers give to functions: of timers, topics and object storage; and which changes fire.
 
 Source: Function Compute, formats of events for different triggers.
 """
@@ -62,7 +62,7 @@ def topic_event(content_format: str, tenant: Tenant, message: TopicMessage) -> b
 
 @frozen
 class ObjectChange:
-    """Something that happened to an object. ``event`` is like ``ObjectCreated:PutObject``; ``etag`` without quotes."""
+    """A change of an object in a bucket. ``event`` is like ``ObjectCreated:PutObject``; ``etag`` is without quotes."""
 
     event: str
     bucket: str

@@ -258,7 +258,7 @@ def check_size(request: Request, generation: str) -> None:
 
 
 def http_call(request: Request, target: HttpTarget, host: str) -> HttpCall:
-    """Return the request as the function sees it."""
+    """Return the request in the form for the function."""
     headers = tuple(
         (name, value)
         for name, value in request.headers.pairs

@@ -39,7 +39,7 @@ LONGEST_SEARCH_S: Final = 0.05
 
 
 class SearchTooLong(Exception):
-    """A search was given up."""
+    """A pattern has taken too long to search a text."""
 
 
 def search(pattern: re.Pattern[str], text: str, longest_s: float = LONGEST_SEARCH_S) -> re.Match[str] | None:
@@ -155,7 +155,7 @@ class HttpTarget:
 
     @property
     def cors(self) -> Cors:
-        """What web pages of other origins may do; empty when neither domain nor trigger says."""
+        """The CORS configuration of the domain, else of the trigger; empty when neither has one."""
         of_domain = self.domain.config.get("corsConfig") if self.domain is not None else None
         rules = of_domain or self.trigger.config.get("corsConfig")
         return rules if isinstance(rules, dict) else {}
@@ -180,7 +180,7 @@ _KEPT: Final = 1_000
 
 
 def function_names(trigger: Trigger) -> tuple[str, ...]:
-    """Return what stands before ``.fc.localhost`` for the function of an HTTP trigger, the most particular first.
+    """Return the names before ``.fc.localhost`` for the function of an HTTP trigger, the most specific first.
 
     A function's name belongs to the trigger of its newest code; those of versions and aliases have their label.
     """

@@ -1,4 +1,4 @@
-"""What calls a function besides InvokeFunction: triggers, their configurations and host names; custom domains.
+"""Triggers, which call functions besides InvokeFunction: their configurations and host names; custom domains.
 
 Source: Function Compute, formats of events for different triggers.
 """
@@ -110,7 +110,7 @@ def host_label(service: str, function: str, trigger_id: str) -> str:
 
 
 TriggerKey = tuple[str, Tenant, str, str, str]
-"""What a trigger's timer and reader are kept under: a word, the tenant, service, function and name."""
+"""The key of a trigger's timer and reader: a constant word, the tenant, service, function and name."""
 
 
 def trigger_key(tenant: Tenant, trigger: Trigger) -> TriggerKey:

@@ -7,13 +7,13 @@ from emulator.services.fc.triggers.triggers import TriggerWatcher
 
 
 class ObjectTriggers(TriggerWatcher):
-    """Knows what object triggers wait for; there is nothing to arm."""
+    """Object triggers, which wait for their buckets; they have no timers or readers."""
 
     def __init__(self, buckets: SourceBuckets) -> None:
         self._buckets = buckets
 
     def waits_for(self, tenant: Tenant, trigger: Trigger) -> str:
-        """Return that the bucket of an object trigger does not exist."""
+        """Return a sentence when the bucket of an object trigger does not exist, else an empty text."""
         if trigger.kind != "oss":
             return ""
         bucket = bucket_of(trigger.source_arn)

@@ -80,7 +80,7 @@ class QueueTriggers(TriggerWatcher):
         self._readers: dict[TriggerKey, tuple[asyncio.Task[None], str]] = {}
 
     async def start(self) -> None:
-        """Read for the triggers of an earlier run."""
+        """Start the readers of stored triggers."""
         async for tenant, trigger in in_turns(self._store.enabled_of_kind("eventbridge")):
             self.changed(tenant, trigger)
 
@@ -98,7 +98,7 @@ class QueueTriggers(TriggerWatcher):
             self._readers[trigger_key(tenant, trigger)] = (work, source.queue)
 
     def queue_made(self, tenant: Tenant, queue: str) -> None:
-        """Read a new queue for the triggers that wait for it, as soon as the transaction that makes it is over."""
+        """Start the readers of triggers that wait for a new queue, after the transaction that creates it."""
 
         def committed(failure: CommitFailed | None) -> None:
             for trigger in self._store.of_source(tenant, "eventbridge", queue) if failure is None else ():
@@ -121,7 +121,7 @@ class QueueTriggers(TriggerWatcher):
             reading[0].cancel()
 
     def waits_for(self, tenant: Tenant, trigger: Trigger) -> str:
-        """Return that the queue of a queue trigger does not exist; a reader takes its messages once it does."""
+        """Return a sentence when the queue of a queue trigger does not exist, else an empty text."""
         source = queue_source(trigger)
         if source is None or self._queues.exists(tenant, source.queue):
             return ""

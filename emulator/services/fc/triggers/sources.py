@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 
 class EventSources:
-    """The triggers and custom domains of every account, and what they do.
+    """The triggers and custom domains of every account, joined with the parts that act on them.
 
     *enqueue* takes asynchronous calls, *endpoint* returns the emulator's own address.
     """
@@ -80,7 +80,7 @@ class EventSources:
             self.triggers.watchers.append(ObjectTriggers(ports.buckets))
 
     async def start(self) -> None:
-        """Resume what an earlier run has left: arm timers, register host names; some in each turn of the loop."""
+        """Act on stored triggers and domains: arm timers, register host names; some in each turn of the loop."""
         await self.domains.start()
         for watcher in self.triggers.watchers:
             await asyncio.sleep(0)

@@ -53,9 +53,9 @@ class TriggerStore(CountingStore):
         return self._owned("WHERE label = ? AND label <> ''", (label,))
 
     def http_triggers(self, function: str, service: str, qualifier: str) -> list[tuple[Tenant, Trigger]]:
-        """Return the HTTP triggers of functions by their names in small letters, of every tenant.
+        """Return the HTTP triggers of functions by their names in lower case, of every tenant.
 
-        An empty *service* means whatever service, and none.
+        An empty *service* means functions in any service or without one.
         """
         where = "kind = 'http' AND lower(function) = ? AND ? IN ('', lower(service)) AND qualifier = ?"
         return self._owned(f"WHERE {where}", (function, service, qualifier))

@@ -27,7 +27,7 @@ class TopicTriggers(TriggerWatcher):
                 self.joining(tenant, trigger)
 
     def waits_for(self, tenant: Tenant, trigger: Trigger) -> str:
-        """Return that the topic of a topic trigger does not exist."""
+        """Return a sentence when the topic of a topic trigger does not exist, else an empty text."""
         if trigger.kind != "mns_topic":
             return ""
         topic = topic_of(trigger.source_arn)

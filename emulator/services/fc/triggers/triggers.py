@@ -69,7 +69,7 @@ class TriggerWatcher:
         """React to a trigger that has been removed; called after the commit."""
 
     def waits_for(self, tenant: Tenant, trigger: Trigger) -> str:
-        """Return what *trigger* waits for as a sentence, empty when it works."""
+        """Return a sentence about what *trigger* waits for, empty when it works."""
         return ""
 
 
@@ -306,7 +306,7 @@ class Triggers:
 
 
 def _lower_case(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what *body* says under lower-case names; null counts as absent."""
+    """Return the members of *body* under lower-case names; null counts as absent."""
     return {key.lower(): value for key, value in body.items() if value is not None}
 
 

@@ -116,9 +116,9 @@ def numbered(parameters: Parameters, name: str) -> list[str]:
 
 
 def read_page(parameters: Parameters) -> tuple[int, int]:
-    """Return number and size of the page; what is out of range is moved to the nearest bound.
+    """Return number and size of the page; a value out of range becomes the nearest bound.
 
-    Raises: InvalidParameter for what is no number.
+    Raises: InvalidParameter for a text that is no number.
     """
     return _bounded(parameters, "PageNum", PAGE_NUMBER), _bounded(parameters, "PageSize", PAGE_SIZE)
 

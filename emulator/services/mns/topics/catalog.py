@@ -396,7 +396,7 @@ class Purge:
         self._waiting: deque[SubscriptionId] = deque()
 
     def start(self) -> None:
-        """Resume what an earlier run has left unfinished."""
+        """Go on with the deleted subscriptions of an earlier run."""
         self._waiting.extend(self._store.deleted_subscriptions())
         self._arm()
 

@@ -111,10 +111,10 @@ class Driver:
         return not self._scheduled and not self._queue and not self._loading and self._effects.is_idle
 
     def recover(self) -> None:
-        """Queue everything that was under way, at start or after a lost transaction; harmless when done twice.
+        """Queue everything that was under way, at start or after a lost transaction; idempotent.
 
-        Nothing is folded or run here. Executions with something to do are queued, calls without a recorded result are
-        asked for again by their entry, wake-ups stand in the store with their absolute times.
+        Nothing is folded or run here. Executions that can go on are queued, calls without a recorded result are
+        requested again by their entry, wake-ups are in the store with their absolute times.
         """
         if self._suspended:
             return

@@ -28,7 +28,7 @@ class Recorded(NamedTuple):
 
     @property
     def head(self) -> tuple[int, int, int, str]:
-        """What every kind of event has: id, strand, scheduled and step."""
+        """The members of every kind of event: id, strand, scheduled and step."""
         return self.id, self.strand, self.scheduled, self.step
 
 

@@ -145,13 +145,13 @@ class DeadlinePassed(NamedTuple):
 
 
 StepArrival = TimerFired | Submitted | Replied | Reported
-"""What arrives for one entry of a step."""
+"""The arrivals for one entry of a step."""
 
 Arrival = StepArrival | StopAsked | DeadlinePassed
 
 
 class Resumed(NamedTuple):
-    """A strand is to be looked at again, because what it parked with may have been lost: after a restart."""
+    """A strand has to be decided again, because its timer or call may have been lost: after a restart."""
 
     entry: int
 
@@ -201,7 +201,7 @@ class Program(Definition):
 
     @abstractmethod
     def decide(self, facts: "Facts", state: ExecutionState, strand: Strand) -> Events | Park:
-        """Return the next events of *strand*, or what it parks with until something arrives.
+        """Return the next events of *strand*, or the `Park` with which it waits for an arrival.
 
         Raises: TooMuchData, nothing else for whatever a flow or its data can hold.
         """

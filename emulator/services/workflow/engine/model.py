@@ -54,7 +54,7 @@ class RetryPolicy:
 
 @frozen
 class CatchPolicy:
-    """Go on at a sibling step when one of these errors is left."""
+    """Go on at the sibling step ``goto`` when one of these errors is left after retries."""
 
     errors: tuple[str, ...]
     goto: str

@@ -6,7 +6,7 @@ from typing import Final, Literal
 from emulator.kernel.frozen import frozen
 
 Pattern = Literal["requestResponse", "sync", "waitForCallback"]
-"""What a task waits for: the reply of its call, the end of what it has started, or a report with its token."""
+"""What a task waits for: the reply to its call, the end of the work it has started, or a report with its token."""
 
 
 @frozen

@@ -78,9 +78,9 @@ def _watch(text: str) -> "Watch | None":
 
 
 def load_run(store: EngineStore, live: LiveExecution, program: Program, mint: Mint, bounds: Bounds) -> Run:
-    """Bring an execution back to memory: its snapshot, and the events after it.
+    """Load an execution into memory: its snapshot, and the events after it.
 
-    Raises: NotAnObject, LookupError or ValueError when what is stored makes no sense.
+    Raises: NotAnObject, LookupError or ValueError for inconsistent stored data.
     """
     if live.map_step is not None:
         program = program.processor(live.map_step)

@@ -77,7 +77,7 @@ class Attempt(NamedTuple):
     token: str
 
     def text(self, name: str, default: Any) -> str:
-        """Return a parameter, or *default*, as text: what is no text as JSON."""
+        """Return a parameter, or *default*, as text; a value that is no text is returned as JSON."""
         return _text(self.parameters.get(name, default))
 
 

@@ -1,1 +1,1 @@
-"""Executions as callers see them: started, waited for, reported to, stopped, listed, and removed."""
+"""Executions for callers: started, waited for, reported to, stopped, listed, removed, debugged and forked."""

@@ -185,7 +185,7 @@ class MapRuns:
         return last is not None and run.id > last
 
     def _admit(self, execution: ExecutionId) -> None:
-        """Go on with the run of an execution that has waited for the end of another."""
+        """Start the run of an execution that has waited for the end of another run."""
         run = self._store.open_run(execution, OPEN_MAP_RUNS - 1)
         if run is not None and ((progress := self._progress.get(run)) is None or progress.waits):
             self._progress.pop(run, None)

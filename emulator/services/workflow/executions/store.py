@@ -1,4 +1,4 @@
-"""The tables of executions and map runs as the operations see them; `engine.store` has what the driver sees."""
+"""The operations' view of the tables of executions and map runs; `engine.store` has the driver's view."""
 
 import json
 from collections import Counter

@@ -65,7 +65,7 @@ class StrandProgram(Program):
         )
 
     def decide(self, facts: Facts, state: ExecutionState, strand: Strand) -> Events | Park:
-        """Return the next events of *strand*, or what it parks with."""
+        """Return the next events of *strand*, or its `Park`."""
         scope = strand.scopes[-1]
         entry = scope.entry
         try:
@@ -78,7 +78,7 @@ class StrandProgram(Program):
             return self.fault(facts, state, strand, str(fault))
 
     def resume(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, fired: TimerFired) -> Events:
-        """Return what follows from the end of a wait, or of the pause before a retry."""
+        """Return the events after the end of a wait, or of the pause before a retry."""
         try:
             if fired.kind == "wait":
                 due = self.wakes_at(entry) if entry.phase is Phase.STARTED else None
@@ -126,7 +126,7 @@ class StrandProgram(Program):
         """Return the event that leaves a task which has its result."""
 
     def after_trouble(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
-        """Return what follows from a failed attempt: one more, a pause before it, a catch, or the failure."""
+        """Return what follows a failed attempt: another attempt, a pause before it, a catch, or the failure."""
         return after_trouble(facts, state, strand, entry, self.retry_of(entry), self.next_attempt, self.caught)
 
     def after_failing(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
@@ -147,7 +147,7 @@ class StrandProgram(Program):
 
     @abstractmethod
     def retry_of(self, entry: Entry) -> tuple[RetryPolicy, ...]:
-        """Return the policies by which a step is tried again."""
+        """Return the retry policies of a step."""
 
     @abstractmethod
     def next_attempt(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:

@@ -1,1 +1,1 @@
-"""What runs inside function instances, one folder per language. Nothing in here imports the emulator."""
+"""The agents that run inside function instances, one folder per language. They do not import the emulator."""

@@ -85,7 +85,7 @@ class Event(ABC):
 
     @abstractmethod
     def apply(self, definition: Definition, state: ExecutionState, at: Millis) -> None:
-        """Move *state* on by the event, recorded at *at*.
+        """Apply the event, recorded at *at*, to *state*.
 
         Raises: LookupError for an event that cannot follow.
         """

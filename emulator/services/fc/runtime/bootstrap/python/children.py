@@ -117,7 +117,7 @@ def next_ended() -> tuple[int, int, int] | None:
 
 
 def overrun(pid: int, memory_mb: int, max_processes: int, *, isolated: bool = False) -> str:
-    """Return what the tree of processes below *pid* has too much of, ``memory`` or ``processes``, or nothing.
+    """Return the limit that the tree of processes below *pid* exceeds, ``memory`` or ``processes``; empty for none.
 
     With *isolated* the process itself does not count.
     """

@@ -42,7 +42,7 @@ class ServiceMeta(FunctionMeta):
 
 
 class Tracing:
-    """What the caller's tracing headers said."""
+    """The values of the caller's tracing headers."""
 
     def __init__(self, span_context: str, span_baggages: dict[str, Any], jaeger_endpoint: str) -> None:
         self.span_context = span_context
@@ -145,7 +145,7 @@ _FROM_3_12_ON = {
 
 
 def missing_from_context(error: BaseException) -> str:
-    """Return what to do about an attribute that contexts had before Python 3.12; empty for any other error.
+    """Return a hint about an attribute that contexts had before Python 3.12; empty for any other error.
 
     Source: Function Compute, Python runtime: context.
     """

@@ -39,7 +39,7 @@ None of them undoes a mount, opens a file by its handle or reaches into a proces
 """
 
 _DOORS = ("/run/user", "/run/docker.sock", "/run/podman", "/run/containerd")
-"""Where servers of the machine listen that act for whoever may connect to them."""
+"""Sockets of the machine's servers, which act for everyone who can connect to them."""
 
 _CAPABILITY_VERSION = 0x20080522
 _SYSTEM_CALLS = {"x86_64": (56, 155, 125, 126), "aarch64": (220, 41, 90, 91)}
@@ -175,7 +175,7 @@ def adopt_orphans() -> None:
 
 
 def join(pid: int) -> None:
-    """Enter the namespaces of an instance's process; what is forked from now on lives in them.
+    """Enter the namespaces of an instance's process; processes forked from now on live in them.
 
     Raises: OSError.
     """
@@ -241,7 +241,7 @@ def _try_out(folder: str, confined: Sequence[str], writing: int) -> None:
 
 
 def _reap_until(instance: int) -> None:
-    """Be the first process of a namespace: reap what is orphaned, end with the instance.
+    """Act as the first process of a namespace: reap orphans, and end with the instance.
 
     Signals from inside do not reach it: without handlers the kernel does not deliver them.
     """

@@ -1,4 +1,4 @@
-"""An HTTP request as a WSGI application sees it, and its answer.
+"""Serves an HTTP request by a WSGI application.
 
 Source: Function Compute, HTTP functions of the Python runtime; the published Python runtime for the variables' values.
 Names and values are native strings of WSGI (bytes as Latin-1), so that frameworks read non-ASCII paths correctly; the
@@ -124,7 +124,7 @@ def _native(text: str) -> str:
 
 
 def _text(value: str) -> str:
-    """Undo `_native` for what goes out: the server writes UTF-8."""
+    """Undo `_native` for texts of the answer, which the server writes as UTF-8."""
     text = str(value)
     if text.isascii():
         return text
