@@ -209,10 +209,10 @@ class MessageService:
 
         Raises: QueueNotExist, CommitFailed.
         """
-        until = self._clock.now()
+        last, retention = self._contents.last_seq, self._contents.retention
         deleted = 0
         live: LiveQueue | None = self.find(tenant, queue)
-        while live is not None and (portion := self._contents.retention.remove_sent(live, until, until)):
+        while live is not None and (portion := retention.remove_up_to(live, last, self._clock.now())):
             deleted += portion
             await self._database.committed()
             live = self.registry.find_by_id(live.queue.queue_id)

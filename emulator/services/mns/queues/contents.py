@@ -31,11 +31,12 @@ class Contents:
         self._waiters = waiters
         self.retention = Retention(registry, database, store, timers, clock, self._removed)
         self._bounds = self.retention.bounds
-        self._last_seq = store.last_seq()
+        self.last_seq = store.last_seq()
+        """The latest number given to a message."""
 
     def renumber(self) -> None:
         """Number new messages after the highest number in the table, which has been replaced."""
-        self._last_seq = self._store.last_seq()
+        self.last_seq = self._store.last_seq()
 
     def next_seq(self) -> int:
         """Return the number for a new message: the order of sending.
@@ -43,8 +44,8 @@ class Contents:
         A number may be reused after a restart when its message is gone; receipt handles therefore contain the message
         id too.
         """
-        self._last_seq += 1
-        return self._last_seq
+        self.last_seq += 1
+        return self.last_seq
 
     def add(self, live: LiveQueue, message: Message, now: Millis) -> Message:
         """Store a new message and return it as stored; in a FIFO queue it may be held behind others of its group."""

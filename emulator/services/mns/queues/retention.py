@@ -8,7 +8,7 @@ that a changed period holds for stored messages is assumed.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 
 from emulator.kernel.clock import SECOND, Clock, Millis
@@ -90,9 +90,11 @@ class Retention:
         """Remove a portion of a queue's expired messages; return whether none is left."""
         return self._sweep(live, now) < SWEEP_ROWS
 
-    def remove_sent(self, live: LiveQueue, until: Millis, now: Millis) -> int:
-        """Remove a portion of the messages sent at *until* or before, the oldest first; return how many."""
-        gone = self._store.expired(live.queue.queue_id, until, SWEEP_ROWS)
+    def remove_up_to(self, live: LiveQueue, seq: int, now: Millis) -> int:
+        """Remove a portion of a queue's messages, those with the number *seq* or a lower one; return how many."""
+        return self._remove(live, self._store.numbered_up_to(live.queue.queue_id, seq, SWEEP_ROWS), now)
+
+    def _remove(self, live: LiveQueue, gone: Sequence[Envelope], now: Millis) -> int:
         if gone:
             self._store.remove_all([each.seq for each in gone])
             for each in gone:
@@ -104,7 +106,8 @@ class Retention:
         bound = self.bounds.get(queue.queue_id)
         if bound is None or bound > now:
             return 0
-        gone = self.remove_sent(live, expiry_bound(queue.settings, now), now)
+        expired = self._store.expired(queue.queue_id, expiry_bound(queue.settings, now), SWEEP_ROWS)
+        gone = self._remove(live, expired, now)
         if gone < SWEEP_ROWS:
             self.replan(queue)
         return gone

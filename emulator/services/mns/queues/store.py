@@ -136,6 +136,7 @@ _FIRST_VISIBLE = (
 _ENVELOPE = f"SELECT {', '.join(Envelope._fields)} FROM mns_messages"  # noqa: S608 - constants
 _FIND = f"{_ENVELOPE} WHERE seq = ? AND queue = ? AND message_id = ? AND revision = ? AND enqueued_at > ?"
 _EXPIRED = f"{_ENVELOPE} WHERE queue = ? AND enqueued_at <= ? ORDER BY enqueued_at LIMIT ?"
+_UP_TO = f"{_ENVELOPE} WHERE queue = ? AND seq <= ? ORDER BY enqueued_at LIMIT ?"
 _NEXT_VISIBLE = (
     "SELECT visible_from FROM mns_messages WHERE queue = ? AND priority = ? AND visible_from > ? "
     "ORDER BY visible_from LIMIT 1"
@@ -337,6 +338,11 @@ class QueueStore:
     def remove_all(self, seqs: Sequence[int]) -> None:
         """Remove messages."""
         self._database.write_many("DELETE FROM mns_messages WHERE seq = ?", [(seq,) for seq in seqs])
+
+    def numbered_up_to(self, queue_id: QueueId, seq: int, limit: int) -> list[Envelope]:
+        """Return the oldest messages with the number *seq* or a lower one."""
+        rows = self._database.read(_UP_TO, (queue_id, seq, limit))
+        return [Envelope._make(row) for row in rows]
 
     def expired(self, queue_id: QueueId, bound: Millis, limit: int) -> list[Envelope]:
         """Return the oldest messages, sent at *bound* or before."""
