@@ -73,7 +73,7 @@ def _place(language: str, sources: Path, files: Iterable[Path], options: str) ->
 
 @contextmanager
 def _draft(cache: Path) -> Iterator[Path]:
-    """Make a folder to build in, on the cache's file system; what builds that were killed have left goes."""
+    """Make a folder to build in, on the cache's file system, after removing those left by builds that were killed."""
     sweep(_DRAFT, cache)
     with OwnedFolder(_DRAFT, cache) as owned:
         yield owned.folder

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar, datac
 T = TypeVar("T")
 
 ABSENT: Final[Any] = object()
-"""In place of a default that a field has not."""
+"""Stands for "no default"."""
 
 
 class Field:

@@ -24,13 +24,13 @@ _log = logging.getLogger(__name__)
 _LOCK = "lock"
 _UNLOCKED = "unlocked-"
 _NEW_S = 60
-"""A folder this young may not have its lock yet."""
+"""Seconds for which a new folder may be without its lock file."""
 
 
 class OwnedFolder:
-    """A new folder below *parent* (the system's place for such, without), called *prefix* and something.
+    """A new temporary folder whose name begins with *prefix*, below *parent* (default: the system's temporary folder).
 
-    Use as a context manager, or call `close`. Next to ``folder`` nothing is removed: see `sweep`.
+    Use as a context manager, or call `close`. Folders left by processes that were killed are removed by `sweep` only.
 
     Raises: OSError.
     """
@@ -60,7 +60,7 @@ class OwnedFolder:
 
 
 def sweep(prefix: str, parent: Path, own: Path | None = None) -> None:
-    """Remove the folders below *parent* called *prefix* and something whose owner is dead; *own* stays."""
+    """Remove the folders below *parent* whose names begin with *prefix* and whose owner is dead; *own* stays."""
     if not system.LOCKS:
         return
     for folder in parent.glob(f"{prefix}*"):
