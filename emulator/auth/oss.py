@@ -42,7 +42,7 @@ NAME_V2 = "OSS2"
 NAME_V4 = "OSS4-HMAC-SHA256"
 
 LONGEST_URL_S = 7 * DAY // 1000
-"""How long a v4 URL may be valid."""
+"""The longest validity of a v4 URL."""
 
 _UNSIGNED = "UNSIGNED-PAYLOAD"
 # Texts, not compiled patterns: a start does not pay for a scheme that few clients use.

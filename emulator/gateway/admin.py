@@ -42,7 +42,10 @@ AdminOperations = tuple[Any, ModuleType]
 
 
 class AdminFront(UnsignedFront):
-    """Serves the admin operations of all services; *is_local* while only this machine reaches the emulator."""
+    """Serves the admin operations of all services.
+
+    *is_local* is true while the emulator can be reached from this machine only; some operations then need no token.
+    """
 
     name = "admin"
     max_body = 48 * 1024 * 1024  # a debugged call's event is the largest: 32 MiB in base64
@@ -141,7 +144,7 @@ async def _answer_later(result: Awaitable[Result], call: OperationRequest) -> Re
 
 
 class RunningEmulator(Protocol):
-    """What the emulator's own operations need of it."""
+    """The emulator, as its own admin operations use it."""
 
     def health(self) -> dict[str, Any]: ...  # noqa: D102 - as the operations of the same names
 
@@ -254,4 +257,4 @@ def stop(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
 
 
 OWN = sys.modules[__name__]
-"""This module, as a part for `AdminFront`."""
+"""This module, for `AdminFront`."""

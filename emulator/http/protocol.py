@@ -113,7 +113,7 @@ class HttpProtocol(asyncio.Protocol):
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Call off what was under way."""
+        """Cancel the request under way."""
         self._connections.discard(self)
         self._phase = Phase.LOST
         self.deadline = NEVER
@@ -126,7 +126,7 @@ class HttpProtocol(asyncio.Protocol):
         self._arrival.end(BodyBroken("the client has gone before its end"))
 
     def pause_writing(self) -> None:
-        """Hold back: the client does not take what was sent."""
+        """Pause sending: the client reads more slowly."""
         self._sender.pause()
         self.deadline = self._connections.tick + self._connections.write_ticks
 
@@ -164,12 +164,12 @@ class HttpProtocol(asyncio.Protocol):
         self.deadline = self._connections.tick + self._connections.write_ticks
 
     def wind_down(self) -> None:
-        """Close now if no request is under way, or an answer that would not end; else after the answer."""
+        """Close now if no request, or only a `Following` answer, is under way; else after the answer."""
         if not self._sender.end_following() and self._phase in {Phase.IDLE, Phase.LINGERING} and self._sender.writable:
             self._close()
 
     def abort(self) -> None:
-        """Close at once, dropping whatever is under way."""
+        """Close at once, dropping the request under way."""
         self._transport.abort()
 
     # What a transaction asks for.
@@ -187,12 +187,12 @@ class HttpProtocol(asyncio.Protocol):
             self._sender.send(transaction, response)
 
     def fail(self, transaction: Transaction) -> None:
-        """Answer *transaction* after a failure of the application itself, and close."""
+        """Answer *transaction* with 500 after a failure of the application, and close."""
         transaction.keep_alive = False
         transaction.respond(self._connections.malformed(500, "the request could not be served"))
 
     def drop(self, response: Response) -> None:
-        """Close an answer that will not be sent."""
+        """Close the body of an answer that will not be sent."""
         unsent = response.unsent if isinstance(response, HangUp) else response
         if unsent is not None:
             self._sender.drop(unsent)
@@ -321,7 +321,8 @@ class HttpProtocol(asyncio.Protocol):
     def _serve_early(self, incoming: Incoming) -> bool:
         """Have a request served whose body still comes, if the application wants that; return whether it does.
 
-        It is not asked before something of the body has come, unless it has judged the head, which costs it something.
+        The application is not asked before a part of the body has come, since judging a head costs time, unless it has
+        judged the head already.
         """
         request = incoming.request
         if request.admitted is None and not self._reader.body_held:
@@ -344,7 +345,7 @@ class HttpProtocol(asyncio.Protocol):
         return True
 
     def _ask_again(self, incoming: Incoming, known: "asyncio.Future[Any]") -> None:
-        """Ask once more whether a request is served early; its client may wait for an answer to what it has sent."""
+        """Ask once more whether a request is served early; its client may wait for an answer before sending more."""
         if not known.cancelled():
             known.exception()  # has been read: whoever serves the request meets it again
         if self._incoming is incoming:
