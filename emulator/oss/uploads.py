@@ -68,7 +68,7 @@ async def start(
 async def _put_part(
     storage: ObjectStorage, call: OperationRequest, number: int, body: bytes, md5: bytes, event: str
 ) -> Part:
-    """Keep a part, in place of one of that number there may be.
+    """Store a part, replacing one of the same number.
 
     Raises: as `_find`; InvalidArgument for a number that cannot be, InvalidDigest.
     """
@@ -91,7 +91,7 @@ async def _put_part(
 def _report(
     storage: ObjectStorage, caller: Caller, bucket: Bucket, event: str, upload: Upload, part: Part | None = None
 ) -> None:
-    """Report a step of an upload: what a trigger sees of it is the part alone, or nothing.
+    """Report a step of an upload to triggers, which see the part as the object, or an empty one.
 
     Source: FAQ of Function Compute on triggers that fire more than once, for the events; size and ETag are assumed.
     """
