@@ -1,7 +1,6 @@
-"""ROS and Funcraft templates -> a blueprint: parameters, conditions, and resources in the order of their needs.
+"""ROS and Funcraft templates -> a blueprint: parameters, conditions, and resources in the order of their dependencies.
 
-What each type of resource is comes from the tables of `emulator.deploy.serverless_types` and
-`emulator.deploy.ros_types`.
+The types of resources are in the tables of `emulator.deploy.serverless_types` and `emulator.deploy.ros_types`.
 
 Source: Resource Orchestration Service, structure of a template; Funcraft, specification 2018-04-03.
 """
@@ -41,7 +40,7 @@ _RESOURCE = ("Type", "Properties", "DependsOn", "Condition", "Metadata", "Descri
 
 
 def read_template(root: LocatedValue, target: Target, files: Files, parameters: Mapping[str, str]) -> Blueprint:
-    """Return what a template says; *parameters* are its parameters by name.
+    """Return the blueprint of a template; *parameters* are the values of its parameters by name.
 
     Raises: FileProblems.
     """
@@ -152,9 +151,9 @@ def _is_wanted(part: LocatedValue, scope: Scope) -> bool:
 
 
 class _Names(NamedTuple):
-    """What the parts of a template may name: resources, and functions within services.
+    """The names in a template: resources, and functions within services.
 
-    ``inside`` is the service of a function by the name of both in one; ``owners`` by the function's own name too.
+    ``inside`` is a function's service by the joined name of both; ``owners`` by the function's own name too.
     """
 
     resources: Mapping[str, LocatedValue]
