@@ -1,7 +1,7 @@
-"""Who this installation is: access key, account, region and the token of the admin API, in ``<state>/keys.json``.
+"""The identity of an installation: access key, account, region and admin token, in ``<state>/keys.json``.
 
-The file is generated at the first start and readable by its owner only. What the configuration gives wins over the
-file and is never written to it.
+The file is generated at the first start and readable by its owner only. Values in the configuration take precedence
+over the file and are never written to it.
 """
 
 import json
@@ -22,7 +22,7 @@ FILE_NAME = "keys.json"
 
 
 class KeyFileDamaged(Exception):
-    """The file is there and cannot be used."""
+    """The file exists but cannot be used."""
 
     def __init__(self, path: Path, problem: str) -> None:
         self.path = path
@@ -62,7 +62,7 @@ class InstallationKeys:
 
     @property
     def installation(self) -> str:
-        """An id that everybody may know, the same as long as the state folder keeps its token; empty without one."""
+        """A public id, the same as long as the state folder keeps its token; "" without a token."""
         if not self.admin_token:
             return ""
         import hashlib  # with OpenSSL; most commands need none of it

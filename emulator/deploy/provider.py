@@ -113,7 +113,7 @@ class Route:
 
 @frozen(kw_only=False)
 class Lead:
-    """A property that names another resource: the text it is named in, whose first group is the identity, its kind."""
+    """A property that names another resource: the pattern of its text, with the identity as first group; its kind."""
 
     property: str
     pattern: re.Pattern[str]

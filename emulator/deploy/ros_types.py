@@ -90,7 +90,7 @@ class RosType:
     def add(
         self, build: Build, part: LocatedValue, place: LocatedValue, type_name: str = "", *, capital: bool = False
     ) -> None:
-        """Add a resource whose properties stand at *place*; without *capital* they begin with small letters."""
+        """Add a resource whose properties are at *place*; without *capital* their names begin in lower case."""
         it = Reading(build, part, place, members(place, self.table, capital=capital))
         package = _package(place, it.values) if _CODE in self.table else None
         properties = self.convert(it)
