@@ -1,7 +1,7 @@
 """The server's log: one line per event on the error stream, as text or JSON.
 
-Lines are written by a thread of their own, in batches, because a terminal that is held or a pipe without a reader would
-otherwise stop the event loop. When such a stream stays blocked, lines beyond a bound are dropped and counted.
+Lines are written by a thread of their own, in batches, because a paused terminal or a pipe without a reader would
+otherwise block the event loop. When such a stream stays blocked, lines beyond a bound are dropped and counted.
 """
 
 import json
@@ -23,7 +23,7 @@ LOG_BYTES: Final = 16 * 1024 * 1024
 
 
 class LogStream(Protocol):
-    """Where the log goes."""
+    """A stream that the log is written to."""
 
     def write(self, text: str, /) -> object:
         """Append *text*."""
@@ -47,7 +47,7 @@ class LogFile:
         self._file = path.open("ab", buffering=0)
 
     def write(self, text: str) -> None:
-        """Append *text*, in a new file when it would make this one too large."""
+        """Append *text*; begin a new file first when this one would become too large."""
         content = text.encode("utf-8", "backslashreplace")
         size = self._file.seek(0, os.SEEK_END)  # others may write here too: the interpreter's last words
         if size and size + len(content) > self._limit_bytes:
@@ -77,7 +77,7 @@ class LogFile:
 
 
 def stream_for(path: Path | None) -> LogStream:
-    """Return where the log goes: the file at *path*, or standard error.
+    """Return the stream for the log: the file at *path*, or standard error. Raises: OSError.
 
     Raises: OSError.
     """
@@ -88,7 +88,7 @@ LONGEST_BACKLOG = 10_000
 GATHER_S = 0.02
 
 _NOT_SHOWN = {"logThreads": False, "logProcesses": False, "logMultiprocessing": False, "_srcfile": None}
-"""Switches of the logging module for what no line shows: finding it out takes half the time of an access line.
+"""Switches of the logging module for values that no line shows; computing them takes half the time of an access line.
 
 ``_srcfile`` is the module's documented way of not looking for the caller of every log method.
 """
@@ -102,7 +102,7 @@ def text_line(record: logging.LogRecord) -> str:
 
 
 def json_line(record: logging.LogRecord) -> str:
-    """Return one JSON object with ``time``, ``level``, ``logger``, ``message`` and what the line says by name.
+    """Return one JSON object with ``time``, ``level``, ``logger``, ``message`` and the record's named values.
 
     ``trace`` is the id of the request that caused the line, ``exception`` the traceback of a failure.
     """
@@ -128,7 +128,7 @@ def _time(record: logging.LogRecord) -> str:
 
 @lru_cache(maxsize=2)
 def _second(second: int) -> str:
-    """Return the text of a second, which thousands of lines share."""
+    """Return the text of a second, cached because thousands of lines share it."""
     return iso_seconds(Millis(second * SECOND)).removesuffix("Z")
 
 
@@ -151,7 +151,7 @@ class ServerLog(logging.Handler):
 
     @classmethod
     def open(cls, line_format: Literal["text", "json"], level: str, stream: LogStream = sys.stderr) -> "ServerLog":
-        """Send everything that is logged from now on to *stream*."""
+        """Send all log records to *stream* from now on."""
         log = cls(stream, line_format, level)
         root = logging.getLogger()
         root.setLevel(log.level)
@@ -171,7 +171,7 @@ class ServerLog(logging.Handler):
             self.handleError(record)
 
     def close(self) -> None:
-        """Write what is queued and give the root logger back; gives up on a stream that stays blocked."""
+        """Write the queued lines and restore the root logger; give up on a stream that stays blocked."""
         logging.getLogger().removeHandler(self)
         _switch(self._before)
         self._closing.set()

@@ -1,4 +1,4 @@
-"""Resources that an assistant can read, and prompts that begin a task."""
+"""The resources an assistant can read, and the prompts that begin a task."""
 
 from typing import Final
 
@@ -62,7 +62,7 @@ def _add_page(server: MCPServer, page: str) -> None:
 
 
 def add_prompts(server: MCPServer) -> None:
-    """Add the three beginnings."""
+    """Add the three prompts."""
 
     @server.prompt(title="Why did this execution fail?", description="Its cause, and the smallest change that mends it")
     def why_did_it_fail(flow: str, execution: str) -> str:

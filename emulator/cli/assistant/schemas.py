@@ -13,7 +13,7 @@ from emulator.wire.schema.json_schema import SCHEMAS
 
 
 def _argument(module: ModuleType, operation: str, name: str) -> Any:
-    """Return what pydantic is told of an argument: its help and its schema."""
+    """Return the field for pydantic of an argument: its help and its schema."""
     declared = next(each for each in operations_of(module) if each.name == operation)
     row = next(each for each in declared.parameters if each.name == name)
     known = SCHEMAS.reader(row.kind)

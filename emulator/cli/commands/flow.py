@@ -1,4 +1,4 @@
-"""``flow``: flows, their executions and what happens in them."""
+"""``flow``: flows, their executions and histories."""
 
 import shlex
 from argparse import Namespace
@@ -50,7 +50,10 @@ def start(arguments: Namespace, settings: Settings) -> int:
 
 
 def _leave_out(what: str, given: dict[str, Any]) -> None:
-    """Raises: WrongUsage for an option that has no effect beside *what*."""
+    """Refuse options that have no effect together with *what*.
+
+    Raises: WrongUsage.
+    """
     for option in (name for name, value in given.items() if value):
         raise WrongUsage(_("{option} cannot be combined with {what}", option=option, what=what))
 
@@ -177,7 +180,7 @@ def schedules(arguments: Namespace, settings: Settings) -> int:
 
 
 def fire(arguments: Namespace, settings: Settings) -> int:
-    """Start what a schedule starts, now, whether it is enabled or not; its own next run stays where it is."""
+    """Start an execution as a schedule would, now, enabled or not; the schedule's next run does not change."""
     client = connect(settings)
     schedule = client.workflow("DescribeSchedule", FlowName=arguments.flow, ScheduleName=arguments.schedule)
     started = start_execution(client, arguments.flow, schedule["Payload"] or "{}")

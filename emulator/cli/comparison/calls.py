@@ -1,4 +1,4 @@
-"""Recorded requests as calls: which operation of which service, and the same call signed for the emulator."""
+"""Recorded requests as calls: finding their service and operation, and signing them for the emulator."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -17,7 +17,7 @@ from emulator.wire.dates import http_date, iso_seconds
 from emulator.wire.request import OperationRequest
 
 SERVICES: Final = ("fc", "fnf", "mns", "mns-open", "ram", "sts")
-"""The fronts whose recordings are compared."""
+"""Fronts whose recorded requests are compared."""
 
 _RPC: Final = frozenset({"fnf", "mns-open", "ram", "sts"})
 
@@ -29,7 +29,7 @@ _OF_TRANSPORT: Final = frozenset(
         "x-fc-security-token", "security-token",
     }
 )  # fmt: skip
-"""Headers that belong to one sending of a request, or to whoever sent it."""
+"""Headers that belong to one transmission of a request, or to its sender."""
 
 _SIGNED: Final = frozenset(
     {"AccessKeyId", "Signature", "SignatureMethod", "SignatureNonce", "SignatureType", "SignatureVersion",
@@ -41,7 +41,7 @@ Signs = Callable[[Request, str, str], str]
 
 @frozen
 class Call:
-    """What a recorded request asks for. ``service`` is "" for what is no call of a service that is compared."""
+    """The service and operation of a recorded request; ``service`` is "" for one that is not compared."""
 
     service: str
     operation: str
@@ -134,7 +134,7 @@ def _rpc(exchange: Exchange, headers: dict[str, str], body: bytes, key: Key, *, 
 
 
 def _without_signature(target: str) -> str:
-    """Return a target without the parameters of a signature that stood in its query."""
+    """Return a target without the parameters of a signature in its query."""
     path, _, query = target.partition("?")
     kept = [part for part in query.split("&") if part and part.partition("=")[0] not in _SIGNED]
     return f"{path}?{'&'.join(kept)}" if kept else path
