@@ -38,7 +38,7 @@ class KeyFileDamaged(Exception):
 
 @frozen
 class InstallationKeys:
-    """Who the installation is: ``account_id`` is digits, 16 when generated; ``admin_token`` opens the admin API."""
+    """An installation's identity. ``account_id`` is digits, 16 if generated; ``admin_token`` opens the admin API."""
 
     access_key_id: str
     access_key_secret: str

@@ -121,7 +121,7 @@ def command() -> str:
 
 
 def program() -> tuple[str, ...]:
-    """Return the words that run the command: its name, the path of an environment's, or Python with its module."""
+    """Return the words that run the command: its name, its path in an environment, or Python with its module."""
     import shutil  # as above; it loads every compression module
 
     if shutil.which("localyun"):

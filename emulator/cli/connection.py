@@ -283,7 +283,7 @@ class Connection:
         return content
 
     def _is_ours(self, health: Mapping[str, Any]) -> bool:
-        """Whether the emulator with this health is that of the keys; given keys need the right account only."""
+        """Whether this health is that of the keys' emulator; keys in the configuration need the same account only."""
         keys = self._found_keys
         if keys is None:
             return False

@@ -81,7 +81,7 @@ class DeployClient:
         self._client.functions("PUT", _page(record.name), json.dumps(to_object(record)).encode(), _JSON)
 
     def keep_or_forget(self, record: Record) -> None:
-        """Store the record of a deployment that has resources; delete that of one without."""
+        """Store the record of a deployment that has resources; delete that of one without any."""
         if record.entries:
             self.keep(record)
         else:
@@ -102,7 +102,7 @@ def _page(name: str) -> str:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Turn CallRefused raised inside into Refused, for the planner."""
+    """Turn what the emulator refuses in the context into an error of the planner. Raises: Refused."""
     try:
         yield
     except CallRefused as error:

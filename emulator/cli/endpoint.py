@@ -28,7 +28,7 @@ _PORTS_TRIED = 50
 
 @frozen
 class Endpoint:
-    """An address to call. ``source`` says where it is from; ``pid`` is known for a local emulator only.
+    """An address to call. ``source`` is the setting or file it comes from; ``pid`` is set for a local emulator only.
 
     ``keys`` are those of the running emulator when it was started with others than the state folder's.
     """

@@ -36,7 +36,7 @@ _COMMON: dict[str, dict[str, Any]] = {
 """The options that may stand before the command, as argparse takes them."""
 
 _DESPITE_THE_FILE = ("server:stop", "server:status", "server:show_list")
-"""Commands that only report what is wrong with ``localyun.yaml``: an emulator that runs can be found and stopped."""
+"""Commands that work with an invalid ``localyun.yaml`` too, so that a running emulator can be found and stopped."""
 
 INTERRUPTED = 130
 """The exit code that shells use for a program ended by Ctrl-C."""

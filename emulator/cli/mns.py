@@ -139,7 +139,7 @@ def _is(name: str, *kinds: str) -> bool:
 
 
 def _root(reply: Reply) -> Element | None:
-    """Return the root of a body, None for an empty one."""
+    """Return the root of a body, None for an empty one. Raises: CallRefused for no XML, thus not an emulator's."""
     if not reply.body:
         return None
     try:

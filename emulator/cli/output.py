@@ -138,7 +138,7 @@ def catalogue() -> gettext.NullTranslations:
 
 
 def _is_english() -> bool:
-    """Whether no other language is asked for, in the order in which gettext looks; it would load ``locale`` to see."""
+    """Whether no other language is set, by gettext's variables in order; gettext itself would read ``locale``."""
     names = (os.environ.get(name) for name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"))
     wanted = next(filter(None, names), "C")
     return wanted.split(".")[0] in {"C", "POSIX", "en", "en_US", "en_GB"}
@@ -246,7 +246,7 @@ def note(text: str) -> None:
 
 
 def note_row(begin: str, last: str) -> None:
-    """Print such a line, whose end *last* is folded at a terminal's edge; a name stands on a line of its own then."""
+    """Print a line like `note`, with its end *last* folded; a name that does not fit gets a line of its own."""
     note(folded(begin, last, stream=sys.stderr))
 
 
@@ -356,7 +356,7 @@ def say_pairs(pairs: Mapping[str, Any]) -> None:
 
 
 def folded(begin: str, last: str, widest: int = 0, stream: TextIO | None = None) -> str:
-    """Return *begin* and *last*, folded behind *begin* at a terminal's edge; below it when the *widest* has no room."""
+    """Return *begin* and *last*, folded behind *begin*, or below it when *widest* cells leave it no room."""
     limit = _line_limit(stream or sys.stdout)
     if not last or limit is None:
         return (begin + last).rstrip()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _USUAL_COLUMNS = 80
 _MARGIN = 2
 _OPTION_COLUMN, _COMMAND_COLUMN = 24, 19
-"""Where argparse begins the help of an option and the summary of a command of ours at the latest."""
+"""The rightmost columns at which argparse begins the help of an option, and the summary of a command."""
 _INDENT = 2
 """By how much argparse indents commands below their placeholder."""
 _NARROWEST = 11
@@ -97,7 +97,7 @@ class Parser(ArgumentParser):
             raise ArgumentError(action, text.format(value=value, choices=shown, suggestion=suggestion))
 
     def _command(self, **given: Any) -> Parser:
-        """Return the parser of a command that is among the words of the command line, and of others an `Outline`."""
+        """Return the parser of a command among the words of the command line; an `Outline` for others."""
         named = given["prog"].split()[1:]
         words = self._words
         return (Parser if words is None or all(name in words for name in named) else Outline)(words, **given)

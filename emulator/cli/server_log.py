@@ -62,7 +62,7 @@ class LogFile:
         self._file.close()
 
     def _set_aside(self) -> None:
-        """Go on in a new file, and take the standard streams along if they lead here, as with ``start -d``."""
+        """Rename the file and begin a new one; also redirect standard streams that lead here (``start -d``)."""
         old = self._file
         self._path.replace(self._path.with_name(self._path.name + ".1"))
         self._file = self._path.open("ab", buffering=0)

@@ -129,7 +129,7 @@ def present(kind: Kind, identity: tuple[str, ...], api: ApiClient) -> dict[str, 
 def make(
     kind: Kind, identity: tuple[str, ...], properties: Mapping[str, Any], api: ApiClient, package: bytes | None = None
 ) -> None:
-    """Create a resource."""
+    """Create a resource. Raises: ServiceError."""
     kind.provider_of(identity).create(api, _resource(kind, identity, properties, package))
 
 

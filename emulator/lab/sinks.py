@@ -99,7 +99,7 @@ class Sink:
 
 
 class Sinks:
-    """All sinks and the requests they have received. *address* is the emulator's own."""
+    """All sinks and the requests they have received. *address* returns the emulator's own."""
 
     def __init__(self, clock: Clock, ids: Ids, address: Callable[[], str]) -> None:
         self._clock = clock

@@ -238,7 +238,7 @@ class Faults:
 
 
 def _check_effect(effect: Mapping[str, Any]) -> None:
-    """Check that the keywords are exactly one effect."""
+    """Check that the keywords are exactly one effect. Raises: TypeError."""
     for name in effect:
         if name not in _EFFECTS:
             raise TypeError(f"there is no argument {name}{suggestion(name, _EFFECTS)}")

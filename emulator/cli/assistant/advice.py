@@ -25,7 +25,7 @@ _SAID: Final = frozenset({"InvalidArgument", "InvalidParameter"})
 
 
 def listing(code: str, words: Words) -> Words | None:
-    """Return the command that lists what there is in place of what the command *words* did not find."""
+    """Return the command that lists existing resources, after *words* failed with *code*; None when there is none."""
     match code, words:
         case "NotFound", (group, *_) if group in _KEPT:
             return (group, "list")

@@ -44,7 +44,7 @@ class Project:
         return ("--within", str(self.folder))
 
     def file(self, path: str) -> str:
-        """Return *path*, which has to be in the folder and outside of the emulator's state."""
+        """Return *path*, which has to be in the folder and outside of the emulator's state. Raises: ToolError."""
         found = self.folder / path
         state = self.settings.config.state.resolve()
         if not is_within(found, self.folder) or found.resolve().is_relative_to(state):
@@ -60,7 +60,7 @@ class Project:
         return said + cut(await self.local(*words, stdin=stdin, context=context), detail=detail)
 
     async def local(self, *words: str, stdin: str = "", context: Context | None = None) -> str:
-        """Run a command without an emulator and return its output. Raises: ToolError."""
+        """Run a command that needs no emulator and return its output. Raises: ToolError."""
         code, out, err = await self._run(words, stdin, context)
         if code and not out.strip():
             text = await self._advice(err.strip().removeprefix("localyun: "), words)
@@ -114,7 +114,7 @@ def cut(text: str, *, detail: bool = False, rest: str = "detail=true") -> str:
 
 
 def name(value: str, what: str) -> str:
-    """Return *value*, which a command takes as a name."""
+    """Return *value*, which a command takes as a name. Raises: ToolError when it would be read as an option."""
     if value.startswith("-"):
         raise ToolError(f"{value} is no name of a {what}")
     return value

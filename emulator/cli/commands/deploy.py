@@ -173,7 +173,7 @@ def target_of(arguments: Namespace, client: Client, api: DeployClient, name: str
 
 
 def _build(commands: Sequence[ActionCommand], path: Path) -> None:
-    """Print the commands that build the code, then run them."""
+    """Print the commands that build the code, then run them. Raises: CommandFailed when one fails."""
     for action in commands:
         note(_("to run: {command}", command=action))
     for action in commands:

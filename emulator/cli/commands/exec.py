@@ -56,7 +56,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
 
 
 def environment_of(arguments: Namespace, client: Client, state: Path) -> Mapping[str, str]:
-    """Return the command's environment, with the library or the network if requested."""
+    """Return the command's environment, with the library or the network if requested. Raises: CommandFailed."""
     environ = _environment(client, state, arguments)
     if arguments.preload:
         try:
@@ -170,7 +170,7 @@ class CannotRun(CommandFailed):
 
 
 def _stands_somewhere(program: str, environ: Mapping[str, str]) -> bool:
-    """Whether a folder of PATH has *program*; one that this user may not read has the system deny what is nowhere."""
+    """Whether a folder in PATH has *program*: with an unreadable folder, a missing one is reported as denied."""
     if os.path.dirname(program):  # noqa: PTH120 - for Path, "./x" and "x" are the same
         return True
     files = (f"{folder}/{program}" for folder in os.get_exec_path(environ))

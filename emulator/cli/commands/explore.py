@@ -233,7 +233,7 @@ def _list(texts: list[str] | None) -> list[str] | None:
 
 
 def _mocks(file: str | None, flow: str) -> list[dict[str, Any]]:
-    """Return the mocks in a file, in the form of POST mocks."""
+    """Return the mocks in a file, in the form of POST mocks. Raises: WrongUsage."""
     if file is None:
         return []
     try:

@@ -1,4 +1,4 @@
-"""``flow test`` and ``flow cases``: cases of flows run here, without an emulator, and what they leave out."""
+"""``flow test`` and ``flow cases``: test cases of flows, run here without an emulator, and their coverage."""
 
 import json
 import os

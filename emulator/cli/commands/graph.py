@@ -124,9 +124,9 @@ def read_record(path: Path | None) -> list[Recorded]:
 
 
 def draw_last(recorded: Sequence[Recorded], path: Path) -> bool:
-    """Draw the last of some executions to *path*, as Mermaid text or SVG by its suffix. Returns whether that was done.
+    """Draw the last of some executions to *path*, as Mermaid text or SVG by its suffix. Returns whether it was drawn.
 
-    A picture that cannot be drawn is reported and is no failure: the tutorial has run.
+    A picture that cannot be drawn is reported but does not fail the command, as the tutorial has run.
     """
     if not recorded:
         complain(_("no graph: no execution has ended"))

@@ -66,7 +66,7 @@ def _event(what: str) -> str:
 
 
 def _change(action: str | None, value: str | None) -> dict[str, Any] | None:
-    """Return the body of the request for a change, None to only show the clock."""
+    """Return the body of the request for a change, None to only show the clock. Raises: WrongUsage."""
     if action == "advance" and value is None:
         raise WrongUsage(_("clock advance needs a duration, such as localyun clock advance 1h30m"))
     if action == "to" and value is None:
@@ -133,7 +133,7 @@ def _note_jumps(begin: str, jumped: list[dict[str, Any]]) -> None:
 
 
 def _not_done(arguments: Namespace, refusal: CallRefused) -> int:
-    """Print the unfinished work that the answer lists, and fail."""
+    """Print the unfinished work that the answer lists, and fail. Raises: CallRefused when it lists none."""
     if "active" not in refusal.content:
         raise refusal
     if wants_json(arguments):

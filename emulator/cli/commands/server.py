@@ -1,4 +1,4 @@
-"""One emulator (``stop``, ``status``, ``reset``), all of this user (``list``), and this installation.
+"""One emulator (``stop``, ``status``, ``reset``), all emulators of this user (``list``), and this installation.
 
 The last are ``version``, ``config``, ``env`` (how to point programs at it) and ``account``: each further account has
 keys and resources of its own. ``console`` opens the emulator's pages in a browser.

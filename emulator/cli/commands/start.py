@@ -65,7 +65,7 @@ _HANDLES_OF_A_START = 16
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
-    """Run an emulator until a signal or ``localyun stop`` ends it."""
+    """Run an emulator until a signal or ``localyun stop`` ends it. Raises: WrongUsage."""
     if unknown := system.unknown_names():
         fields = {"variable": system.VARIABLE, "name": unknown[0], "known": enumerated((*system.NAMES, "all"))}
         raise WrongUsage(_("{variable} has no {name}; there are {known}", **fields))

@@ -69,7 +69,7 @@ class Counterparts(dict[str, str]):
             self.learn(first, account)
 
     def applied(self, text: str, *, encoded: bool = False) -> str:
-        """Return *text* with the emulator's values; an *encoded* one is a URL or a form, with percent-escapes."""
+        """Return *text* with the emulator's values for recorded ones; *encoded*: in a URL or form, with escapes."""
         table: Mapping[str, str] = self
         if encoded:
             table = {

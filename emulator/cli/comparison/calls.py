@@ -96,7 +96,7 @@ def _operation(service: str, call: OperationRequest) -> str:
 
 
 def outgoing(exchange: Exchange, service: str, key: Key, host: str, *, now: Millis, nonce: str) -> Outgoing:
-    """Return a recorded request, whose values are the emulator's by now, signed with its keys in the same scheme."""
+    """Return a recorded request, already with the emulator's values, signed with its keys in the same scheme."""
     headers = {name.lower(): value for name, value in exchange.request.headers if name.lower() not in _OF_TRANSPORT}
     headers["Host"] = host  # as the connection writes it, which adds one of its own otherwise
     body = exchange.request.body
