@@ -356,7 +356,7 @@ def say_pairs(pairs: Mapping[str, Any]) -> None:
 
 
 def folded(begin: str, last: str, widest: int = 0, stream: TextIO | None = None) -> str:
-    """Return *begin* and *last*, folded behind *begin*, or below it when *widest* cells leave it no room."""
+    """Return *begin* and *last*, folded behind *begin*, or below it where too little room is left."""
     limit = _line_limit(stream or sys.stdout)
     if not last or limit is None:
         return (begin + last).rstrip()

@@ -46,7 +46,7 @@ def attempt(runtime: str, executable: str, config: Config) -> str:
 
 
 def _folder(state: Path) -> str | None:
-    """Return the folder for the code: the state folder, or its parent if it does not exist; None when there is none."""
+    """Return the folder for the code: the state folder or its nearest existing parent; None if not writable."""
     there = next(each for each in (state.absolute(), *state.absolute().parents) if each.is_dir())
     return str(there) if os.access(there, os.W_OK | os.X_OK) else None
 

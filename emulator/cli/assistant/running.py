@@ -60,7 +60,7 @@ class Project:
         return said + cut(await self.local(*words, stdin=stdin, context=context), detail=detail)
 
     async def local(self, *words: str, stdin: str = "", context: Context | None = None) -> str:
-        """Run a command that needs no emulator and return its output. Raises: ToolError."""
+        """Run a command, without starting an emulator first, and return its output. Raises: ToolError."""
         code, out, err = await self._run(words, stdin, context)
         if code and not out.strip():
             text = await self._advice(err.strip().removeprefix("localyun: "), words)
