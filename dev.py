@@ -79,7 +79,7 @@ QUICK = ("tests/unit", "tests/wire", "-m", "not starts_programs")
 
 CLIENTS = (
     ("npm", ("install", "--no-package-lock", "--no-audit", "--no-fund", "--silent"), "tests/sdk/scripts"),
-    ("go", ("build", "-o", os.devnull, "."), "tests/sdk/scripts/go"),  # or a test would compile them
+    ("go", ("build", "-o", os.devnull, "."), "tests/sdk/scripts/go"),  # otherwise a test compiles it
     ("mvn", ("-q", "-B", "dependency:get", "-Dartifact=com.aliyun.fc.runtime:fc-java-core:1.4.1"), "."),
 )
 """The commands that install SDKs: program, arguments, folder."""
@@ -99,7 +99,7 @@ def main(arguments: list[str]) -> int:
     if not arguments or arguments[0] not in tasks:
         print(__doc__)
         return 0 if arguments in (["-h"], ["--help"]) else 2
-    # where it is set, as in many images, each of the processes of a task would compile all that it imports
+    # if it is set, as in many images, each process of a task compiles all that it imports
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     try:
         return tasks[arguments[0]](arguments[1:])
@@ -149,7 +149,7 @@ def check(arguments: list[str]) -> int:
     code = prepare("dev")
     if code:
         return code
-    # Side by side, for one takes as long as the others together; what each prints stays together.
+    # Concurrently: together they take no longer than the slowest one; the output of each is printed in one piece.
     running = [(name, start(*command)) for name, command in CHECKS]
     failed = []
     for name, process in running:
@@ -214,7 +214,7 @@ def browser(arguments: list[str]) -> int:
     may = installer is not None and hasattr(os, "geteuid") and os.geteuid() == 0
     if wanted and not may:
         print(f"dev.py: no {' and '.join(wanted)} here and no right to install it", file=sys.stderr)
-    # one by one: not every system has them all, and each is of use without the others
+    # one at a time: a system may lack some of them, and each is useful alone
     for package in wanted if may else ():
         command = [str(installer), "install", "--yes", "--no-install-recommends", package]
         if subprocess.run(command, check=False, stdout=sys.stderr).returncode:
@@ -289,7 +289,7 @@ def prepare(extra: str) -> int:
     print(f"installing localyun[{extra}] into {VENV} ...", file=sys.stderr, flush=True)
     STAMP.unlink(missing_ok=True)
     quiet = [] if sys.stderr.isatty() else ["--quiet"]
-    # what pip does by itself since 25.3; an older one says in three lines that it will
+    # pip 25.3 and later do this by default; earlier ones print a warning of three lines about it
     options = ["--disable-pip-version-check", "--use-pep517", *quiet, "--constraint", str(ROOT / "constraints.txt")]
     code = run("-m", "pip", "install", *options, "--editable", f"{ROOT}[{EXTRAS[extra]}]", stdout_to_stderr=True)
     if code:
@@ -301,7 +301,7 @@ def prepare(extra: str) -> int:
 def make_environment() -> int:
     """Make .venv with the running Python; return 0 on success."""
     try:
-        import ensurepip  # noqa: F401 - only asked whether it is there
+        import ensurepip  # noqa: F401 - only to find out whether it is installed
         import venv
     except ImportError:
         version = f"{sys.version_info.major}.{sys.version_info.minor}"

@@ -152,7 +152,7 @@ class Emulator:
         authority = CertificateAuthority(
             folder / "ca", accepts=policy.allows, clock=self._clock, domains=self.config.allowed_hosts
         )
-        self._closing.push_async_callback(self._close_services)  # after the server's end: calls still need them
+        self._closing.push_async_callback(self._close_services)  # after the server's end: calls use them
         secret = self._ids.secret(24).hex()
         proxy = ProxyDesk(secret, emulates=policy.emulates)
         self._entrance = Entrance(
@@ -207,7 +207,7 @@ class Emulator:
         )
         self._closing.push_async_callback(lab.close)
         self._background.spawn(lab.checkpoints.clean(), "leftovers")
-        await asyncio.sleep(0)  # they are set aside before the first request for a checkpoint
+        await asyncio.sleep(0)  # lets the task set the leftovers aside before the first request for a checkpoint
         if self.config.ephemeral:
             self._background.spawn(asyncio.to_thread(sweep_scratch, work), "scratch")
         await usage.meter.start()
@@ -407,7 +407,7 @@ class Emulator:
 
         Without a *scope* the clock returns to the machine's time too.
         """
-        async with self._lab.checkpoints.kept_out():  # or half of what is put back would go with it
+        async with self._lab.checkpoints.kept_out():  # a restore that runs meanwhile would be half deleted
             if any(scope.values()):
                 return await self.services.reset(scope)
             await self._lab.forget(self.services.forget)
@@ -435,7 +435,7 @@ class Emulator:
 
 
 def _import_assembly() -> "tuple[type[Foundation], type[Composition]]":
-    # most of the start's time; runs in a thread while the front door listens
+    # most of the time of a start; runs in a thread while the server already accepts connections
     from emulator.composition import Composition
     from emulator.joining import Foundation
 

@@ -72,7 +72,7 @@ class Composition:
         self.declared: Seeds | None = None
         self._faults: list[Rule] = []
         if base.config.resources:
-            from emulator.deploy import seeds  # slow, and most folders declare nothing
+            from emulator.deploy import seeds  # slow to import, and few folders declare resources
 
             self.declared = seeds.Seeds(base.config, base.tenant, base.clock, self._read_fault)
         self._deployments = Deployments(base.database, base.tenant, base.clock)
@@ -153,7 +153,7 @@ class Composition:
 
     async def rest(self) -> None:
         """End running work; until `resume`, services answer requests but start no work themselves."""
-        await self._workflow.suspend()  # first: its executions call the others
+        await self._workflow.suspend()  # first, because its executions call the other services
         await self._functions.suspend()
         await self._messages.suspend()
 
@@ -166,7 +166,7 @@ class Composition:
         """Resume from the present tables; all timers, and what memory held of the tables, were dropped before."""
         self._objects.resume()
         self._messages.resume()
-        await asyncio.sleep(0)  # whoever is served while all this stands still
+        await asyncio.sleep(0)  # lets waiting requests proceed: the emulator is not served yet
         await self._functions.resume()
         await asyncio.sleep(0)
         await self._workflow.resume()
@@ -301,8 +301,8 @@ class Composition:
 
     def view(self, lab: Lab, about: Callable[[], dict[str, Any]], perform: "Perform", bridge: Bridge) -> "View":
         """Return the services as the console's view."""
-        from emulator.console.executions import Folds  # with the pages: draws graphs
-        from emulator.console.view import View  # with Flask, on the first request for a page
+        from emulator.console.executions import Folds  # imports the pages, which draw graphs
+        from emulator.console.view import View  # imports Flask, on the first request for a page
 
         return View(
             tenant=self._tenant,

@@ -174,7 +174,7 @@ def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path, *, 
     values.setdefault("functions", folder / "functions")
     values.setdefault("state", folder / STATE)
     if values.get("port", DEFAULT_PORT) != DEFAULT_PORT:
-        values.setdefault("https_port", AUTO_PORT)  # nobody chose it: a second emulator must not stumble over the first
+        values.setdefault("https_port", AUTO_PORT)  # not configured: two emulators must not collide
     origins = {option.name: raw[option.name].origin if option.name in raw else "default" for option in OPTIONS}
     config = Config(**values, resources=resources, resource_marks=marks)
     _check_together(config, raw)
@@ -236,7 +236,7 @@ def _read_file(folder: Path) -> tuple[dict[str, _Raw], Resources, Marks]:
         return {}, Resources(), {}
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(Phrase("{origin}: cannot be read: {reason}", origin=FILE_NAME, reason=error)) from error
-    from emulator.wire.yaml import RepeatedKey, UnreadableYaml, read_document  # most installations have no file
+    from emulator.wire.yaml import RepeatedKey, UnreadableYaml, read_document  # few installations have a file
 
     try:
         content, marks = read_document(text)

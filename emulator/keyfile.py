@@ -54,7 +54,7 @@ class InstallationKeys:
     @property
     def root(self) -> "AccessKey":
         """The key of the account itself."""
-        from emulator.auth.signed_request import AccessKey  # with what signs; half of the commands sign nothing
+        from emulator.auth.signed_request import AccessKey  # loads what signs; half of the commands sign nothing
 
         account = self.tenant.account
         arn = f"acs:ram::{account}:root"
@@ -65,7 +65,7 @@ class InstallationKeys:
         """A public id, the same as long as the state folder keeps its token; "" without a token."""
         if not self.admin_token:
             return ""
-        import hashlib  # with OpenSSL; most commands need none of it
+        import hashlib  # loads OpenSSL; most commands do not need it
 
         return hashlib.sha256(b"localyun installation " + self.admin_token.encode()).hexdigest()[:16]
 

@@ -29,7 +29,7 @@ def chinese(text: str) -> str:
 
 @cache
 def _translations() -> dict[str, str]:
-    from tests.catalogue import read  # it needs what tests need, which the English pages do without
+    from tests.catalogue import read  # requires the packages of the tests, which the English pages do not need
 
     return read(FILE)
 

@@ -102,7 +102,7 @@ def scenes(language: str) -> list[Shown]:
             localyun.api.admin("POST", "mocks", each)
         start = "localyun flow start order --name first"
         began = run(start)
-        localyun.settle("60s")  # the command does not wait, and a busy machine may not have come to the pause yet
+        localyun.settle("60s")  # the command does not wait, and on a busy machine the pause may not have begun
         before = graphs(localyun, "first", language)
         skip = "localyun skip --execution order/first --limit 2d"
         skipped = run(skip)

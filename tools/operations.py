@@ -78,7 +78,7 @@ def _short(clause: str, name: str) -> str:
     """Return a clause without what its row shows anyway: the operation's *name*, and the service of the reference."""
     clause = re.sub(r"(?:OSS|RAM|Serverless Workflow) (?=API reference)", "", clause)
     words = [word for word in clause.split(", ") if word != name]
-    if _REFERENCE not in clause and clause.startswith(name):  # a page of the reference by its title alone
+    if _REFERENCE not in clause and clause.startswith(name):  # names a page of the reference by its title only
         return clause.replace(name, _REFERENCE, 1)
     return ", ".join(words)
 

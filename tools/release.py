@@ -129,13 +129,13 @@ def build(root: Path) -> None:
     """Build the archives in dist/, check them, try them with each Python, and write bill of materials and sums."""
     dist = root / "dist"
     shutil.rmtree(dist, ignore_errors=True)
-    # without more words the wheel is built from the sdist, so both are tried with the wheel
+    # Without further options the wheel is built from the sdist, so testing the wheel tests both.
     run(root, sys.executable, "-m", "build", "--outdir", str(dist))
     run(root, sys.executable, "-m", "twine", "check", "--strict", *(str(each) for each in sorted(dist.iterdir())))
     wheel = next(dist.glob("*.whl"))
     for interpreter in pythons(root):
         try_wheel(root, wheel, interpreter)
-    # the wheel stands before what is installed here, whose version may be an earlier one
+    # The wheel comes before the installed package, whose version may be older.
     environment = os.environ | {"PYTHONPATH": str(wheel)}
     run(root, sys.executable, "tools/sbom.py", str(dist / "localyun.cdx.json"), environment=environment)
     write_sums(dist)

@@ -110,7 +110,7 @@ def dependencies() -> str:
 def extras() -> str:
     """Return the table of extras with their requirements."""
     project = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    held = project["optional-dependencies"]["dev"][0]  # what the environment of this project has
+    held = project["optional-dependencies"]["dev"][0]  # it lists the extras that this environment has
     found: dict[str, set[str]] = {}
     for requirement in metadata.requires("localyun") or []:
         name, (_, _, condition) = plain(requirement), requirement.partition("extra ==")
@@ -232,7 +232,7 @@ def _rows_of(shape: Shape, *, chinese: bool) -> str:
 
 def suites(say: Say) -> str:
     """Return the table of the SDK makers' test suites."""
-    from tests.suites import figures  # it needs what tests need, other tables do not
+    from tests.suites import figures  # requires the packages of the tests, which other tables do not need
 
     return figures.markdown(say)
 

@@ -183,7 +183,7 @@ class TaskNames:
         """
         if not target.step and not target.action:
             return []
-        from emulator.services.workflow.rehearsal.names import nearest, wrong_action  # loads a language: seldom needed
+        from emulator.services.workflow.rehearsal.names import nearest, wrong_action  # slow to load, seldom needed
         from emulator.services.workflow.rehearsal.replies import doubts_of_action, doubts_of_task
 
         if target.action:
@@ -262,7 +262,7 @@ class Doubles:
             return None
         answer = mock.next()
         if answer is None:
-            if len(self._let_through) >= CALLS_KEPT:  # of calls that were broken off
+            if len(self._let_through) >= CALLS_KEPT:  # entries of calls that were cancelled
                 self._let_through.pop(next(iter(self._let_through)))
             self._let_through[call.request_id] = mock
             return None

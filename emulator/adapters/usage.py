@@ -75,7 +75,7 @@ class ExecutionUsage:
         own = next((node for node in _below(tree) if node["key"] == f"execution {flow}/{execution}"), None)
         for node in _below(own["children"]) if own is not None else ():
             if node["kind"] == "execution":
-                with suppress(ServiceError):  # deleted since
+                with suppress(ServiceError):  # deleted since then
                     used += await self._workflow.metered_execution(tenant, *node["name"].split("/", 1))
             else:
                 used += self._of_node(tenant, node)
@@ -85,7 +85,7 @@ class ExecutionUsage:
         name = str(node["name"])
         match node["kind"]:
             case "call":
-                with suppress(ServiceError):  # a mock has answered for a function that does not exist
+                with suppress(ServiceError):  # a mock answered for a function that does not exist
                     service, _, function = name.rpartition("/")
                     size = self._functions.resolver.target(tenant, service, function, None, 1.0).image.size
                     yield from of_call(name, size, max(1, int(node["duration_ms"] or 0)))

@@ -278,7 +278,7 @@ class Authenticator:
 def _check_token(signed: SignedRequest, key: AccessKey, now: Millis) -> None:
     if not signed.token:
         raise AuthFailure(Reason.MISSING_TOKEN, scheme=signed.scheme, detail=signed.key_id)
-    if key.token is None:  # a lasting key has no token to go with it
+    if key.token is None:  # a permanent key has no security token
         raise AuthFailure(Reason.TOKEN_OF_ANOTHER_KEY, scheme=signed.scheme, detail=signed.key_id)
     if not hmac.compare_digest(octets(signed.token), octets(key.token)):
         alike = signed.token.startswith("CAIS") and len(signed.token) >= len(key.token) // 2

@@ -117,7 +117,7 @@ def _text_of(request: Request, scheme: Scheme, secret: str, signature: bytes) ->
             if hmac.compare_digest(octets(signed.sign(secret, string)), signature):
                 return canonical or string
     except AuthFailure:
-        pass  # the change has made it one that cannot be signed
+        pass  # the changed request cannot be signed
     return None
 
 

@@ -103,7 +103,7 @@ def _functions(config: Config, status: Mapping[str, Any]) -> str:
     shown = enumerated(names[:NAMES_SHOWN]) or _("none yet")
     if len(names) > NAMES_SHOWN:
         shown = _("{names} and {number} more", names=shown, number=len(names) - NAMES_SHOWN)
-    if config.functions is None or (names and not config.functions.is_dir()):  # all were uploaded
+    if config.functions is None or (names and not config.functions.is_dir()):  # all functions were uploaded
         return shown
     return _("{names}; folder {folder}", names=shown, folder=config.functions)
 
@@ -115,14 +115,14 @@ def name_of(function: Any) -> str:
 
 def command() -> str:
     """Return the command as this user calls it, quoted for a shell."""
-    import shlex  # this is asked after calls are served
+    import shlex  # rarely used
 
     return shlex.join(program())
 
 
 def program() -> tuple[str, ...]:
     """Return the words that run the command: its name, its path in an environment, or Python with its module."""
-    import shutil  # as above; it loads every compression module
+    import shutil  # rarely used, and it imports every compression module
 
     if shutil.which("localyun"):
         return ("localyun",)
@@ -181,19 +181,19 @@ def launch(settings: Settings) -> "Client":
     state = settings.config.state
     path = state / "logs" / LOG_NAME
     try:
-        for folder in (state, path.parent):  # one by one: mkdir would make parents with the usual mode
+        for folder in (state, path.parent):  # one at a time: mkdir would create parents with the default mode
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         log = path.open("ab")
     except OSError as error:
         raise CommandFailed(state_unusable(error, settings)) from error
     process: subprocess.Popen[bytes] | None = None
     try:
-        with log, postponed():  # a signal between the start and its being known here would leave it running
+        with log, postponed():  # a signal between the start and the assignment would leave the process running
             begin = log.tell()
             process = _spawn(settings, log)
         progress_beside(_("starting an emulator; its log is"), path)
         answered = until(lambda: process.poll() is not None or _serves(state, process.pid), START_TIMEOUT_S)
-    except BaseException:  # Ctrl-C: the user would not know of the process, which is in a session of its own
+    except BaseException:  # on Ctrl-C too: the process is in a session of its own, and the user would not know of it
         if process is not None:
             process.terminate()
             process.wait()
@@ -207,8 +207,8 @@ def launch(settings: Settings) -> "Client":
         failed = CommandFailed(_last_words(path, begin) or _("the emulator exited immediately; see {path}", path=path))
         failed.exit_code = process.returncode if process.returncode > 0 else 1
         raise failed
-    process.returncode = 0  # it goes on without us, so it is right that its end is not waited for
-    return connect(settings, environ={})  # the one just started, wherever LOCALYUN_ENDPOINT points
+    process.returncode = 0  # the process outlives this command; Popen must not warn that nobody waited for it
+    return connect(settings, environ={})  # the emulator just started, whatever LOCALYUN_ENDPOINT says
 
 
 def with_flags(settings: Settings, values: Mapping[str, object]) -> Settings:

@@ -45,7 +45,7 @@ class Client(Connection):
 
     def looking(self) -> "Client":
         """Return a client for read-only calls that do not count as usage."""
-        from copy import copy  # few commands only look
+        from copy import copy  # few commands need a read-only client
 
         looking = copy(self)
         looking._always = {UNMETERED: "1"}
@@ -90,7 +90,7 @@ class Client(Connection):
         """Return an address contained in the answer of an admin page; None when this emulator does not give it."""
         try:
             return str(self.admin("GET", page)[member])
-        except (CommandFailed, KeyError):  # no token for it: the emulator is not the one of this state folder
+        except (CommandFailed, KeyError):  # no token: the emulator is not the one of this state folder
             return None
 
     def other_regions(self) -> list[str]:
@@ -150,7 +150,7 @@ class Client(Connection):
         self, version: str, action: str, parameters: Mapping[str, str], timeout_s: float = CALL_TIMEOUT_S
     ) -> dict[str, Any]:
         """Call an operation of the RPC service that has this API version and return its answer."""
-        from emulator.auth import rpc  # a command signs in one way only, or in none
+        from emulator.auth import rpc  # a command uses one signature scheme only, or none
         from emulator.kernel.ids import RandomIds
 
         signed = rpc.signed_parameters(
@@ -169,7 +169,7 @@ class Client(Connection):
         self, method: str, path: str, body: bytes, headers: Mapping[str, str], timeout_s: float | None = CALL_TIMEOUT_S
     ) -> Reply:
         """Call an operation of Function Compute; *path* holds the version and is percent-encoded."""
-        from emulator.auth import fc  # a scheme is loaded by the call that signs with it
+        from emulator.auth import fc  # only a call that is signed with this scheme loads it
 
         return self.accepted(self._signed(fc.authorization, method, path, body, headers, timeout_s))
 
@@ -178,13 +178,13 @@ class Client(Connection):
 
         *target* is path and query, percent-encoded.
         """
-        from emulator.auth import mns  # a scheme is loaded by the call that signs with it
+        from emulator.auth import mns  # only a call that is signed with this scheme loads it
 
         return self._signed(mns.authorization, method, target, body, headers, CALL_TIMEOUT_S)
 
     def objects(self, method: str, target: str, body: bytes, headers: Mapping[str, str]) -> Reply:
         """Call an operation of the object store, at ``/bucket/key?query``, and return its answer, errors too."""
-        from emulator.auth import oss  # for files with buckets only
+        from emulator.auth import oss  # only for files with buckets
 
         return self._signed(oss.authorization, method, target, body, headers, CALL_TIMEOUT_S)
 
@@ -255,7 +255,7 @@ def connect(settings: Settings, environ: Mapping[str, str] = os.environ) -> Clie
         raise CommandFailed(text) from error
     where = endpoint.find(config, environ, is_named=settings.origins["state"] == "--state")
     own = keys
-    if own is not None and where.pid is not None:  # what the running emulator was started with
+    if own is not None and where.pid is not None:  # the region with which the running emulator was started
         own = replace(own, **where.keys) if where.keys is not None else _kept(config)
         keys = own if config.access_key_id is None else keys
     if keys is None and config.access_key_id and config.access_key_secret and config.account_id:
@@ -273,7 +273,7 @@ def connect(settings: Settings, environ: Mapping[str, str] = os.environ) -> Clie
         keys = replace(keys, region=region)
     client = Client(where, keys, config.state, given_over=given_over, region=region or "")
     if where.source == endpoint.CONFIGURED and keys is not None:
-        client.compare()  # no emulator of this folder runs: what answers at the usual port may be another's
+        client.compare()  # this folder's emulator does not run: another one may answer at the usual port
     return client
 
 
@@ -306,7 +306,7 @@ def say_what_is_elsewhere(arguments: Namespace, client: Client, kind: str) -> No
     """After a list, print how many of its *kind* other regions and accounts have, and how to list those."""
     if wants_json(arguments):
         return
-    with suppress(CommandFailed):  # without the admin token nothing is known of others
+    with suppress(CommandFailed):  # without the admin token other accounts are unknown
         region, account, status = client.keys.region, client.account, client.admin("GET", "status")
         counted = [each for each in status.get("places", ()) if each.get(kind)]
         regions = {each["region"]: each[kind] for each in counted if each["account"] == account}
@@ -340,7 +340,7 @@ def _kept(config: Config) -> InstallationKeys | None:
 
 def pause(seconds: float) -> None:
     """Do nothing for *seconds*."""
-    from threading import Event  # few commands wait
+    from threading import Event  # few commands pause
 
     Event().wait(seconds)
 

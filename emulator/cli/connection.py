@@ -239,7 +239,7 @@ class Connection:
         Raises: NoEmulator when the state folder has none.
         """
         if self._found_keys is None:
-            self.compare()  # says whose emulator answers, if one does
+            self.compare()  # raises an error that names the folder of the emulator that answers, if one does
             text = _(
                 "no emulator has been started for {state}; run localyun start -d first, or name another folder with "
                 "--state DIR"

@@ -132,7 +132,7 @@ def register(status: Mapping[str, Any], state: Path) -> None:
     """Add this process to the registry; does nothing if the registry cannot be written."""
     names = ("http", "https", "pid", "account", "installation", "version")
     entry = {**{name: status[name] for name in names}, "state": str(state.absolute())}
-    with suppress(OSError, RuntimeError):  # no room, no rights, or no home folder
+    with suppress(OSError, RuntimeError):  # a full disk, no permission, or no home folder
         folder = registry()
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         system.write_private(folder / f"{os.getpid()}.json", json.dumps(entry).encode() + b"\n", lasting=False)

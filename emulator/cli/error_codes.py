@@ -120,7 +120,7 @@ def explain(code: str, *, chinese: bool = False) -> Explanation:
         name = _named(wanted, told)
         if name:
             meaning, causes, remedy = told[name]
-            spellings = [each for each in known if each.lower() == name.lower()]  # services differ in them
+            spellings = [each for each in known if each.lower() == name.lower()]  # services differ in the case
             of = tuple(answer for each in spellings for answer in known[each])
             return Explanation(
                 code=code if "{" in name else name, meaning=meaning, causes=causes, remedy=remedy, answered=of

@@ -156,7 +156,7 @@ def _content(config: Config) -> Findings:
                 if answer != "ok":
                     raise sqlite3.DatabaseError(answer)
     except sqlite3.OperationalError:
-        return  # in use, or without the files beside it that only a writer may make
+        return  # the file is in use, or files beside it are missing that only a writer may create
     except sqlite3.Error as error:
         yield wrong(
             "state",

@@ -19,7 +19,7 @@ def _add_start(commands: Commands) -> None:
     start.set_defaults(run="start:run")
     if isinstance(start, Outline):
         return
-    from emulator.config import FLAGS, OPTIONS  # as above
+    from emulator.config import FLAGS, OPTIONS  # only commands with options of the configuration need it
 
     for option in OPTIONS:
         if option.is_in(FLAGS):
@@ -217,7 +217,7 @@ def _add_tutorial(actions: Commands) -> None:
 
 
 def _add_reference(commands: Commands) -> None:
-    from emulator.cli import reference_grammar  # start needs none of it
+    from emulator.cli import reference_grammar  # the start command does not need it
 
     reference_grammar.add(commands)
 

@@ -15,7 +15,7 @@ from emulator.cli.grammar import GROUPS
 from emulator.cli.output import FAILED, WRONG_USAGE, CallRefused, CommandFailed, _, complain, speak_translated, spoken
 from emulator.cli.parser import Parser, nearest
 
-TYPE_CHECKING = False  # that of ``typing``, whose import would be a tenth of ``--help``
+TYPE_CHECKING = False  # as in ``typing``, whose import would be a tenth of ``--help``
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if parsed.run is None:
             parsed.help_of.print_help()
             return WRONG_USAGE
-        from emulator.config import OPTIONS, ConfigError, load_here  # --help, which ends above, needs none of it
+        from emulator.config import OPTIONS, ConfigError, load_here  # not needed for --help, which has ended above
 
     try:
         with collection_put_off():
@@ -70,8 +70,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from emulator.cli.refusals import told  # for an error message only
 
             complain(told(error, parsed, settings))
-            if error.status == 404 and not (error.is_own and error.code == "NotFound"):  # what no region has
-                from emulator.cli.client import say_where_else  # the call that failed has imported it
+            if error.status == 404 and not (error.is_own and error.code == "NotFound"):  # an unknown name
+                from emulator.cli.client import say_where_else  # already imported by the call that failed
 
                 say_where_else(settings)
             return error.exit_code
@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _refuse_implementation() -> int:
     """Refuse to run on another Python than CPython, whose garbage collector and HTTP parser the emulator needs."""
-    from platform import python_implementation, python_version  # no CPython comes here
+    from platform import python_implementation, python_version  # only reached on other implementations
 
     complain(
         _(
@@ -168,14 +168,14 @@ def build(words: Sequence[str] | None = None) -> Parser:
 
 def _command(name: str) -> Callable[..., int]:
     """Return the function named ``module:function`` in ``emulator.cli.commands``."""
-    from importlib import import_module  # --help chooses no command
+    from importlib import import_module  # not needed for --help, which runs no command
 
     module, _, function = name.partition(":")
     command: Callable[..., int] = getattr(import_module(f"emulator.cli.commands.{module}"), function)
     return command
 
 
-class collection_put_off:  # noqa: N801 - reads as what `contextlib` makes, whose import is a thirtieth of ``--help``
+class collection_put_off:  # noqa: N801 - named like a function of `contextlib`, whose import is a thirtieth of ``--help``
     """Disable the garbage collector inside the block, where it would take a tenth of a start's time.
 
     A loading program makes tens of thousands of objects and drops none. They are exempted from later collections too.

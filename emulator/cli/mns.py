@@ -87,7 +87,7 @@ class Mns:
 @cache
 def resources() -> dict[str, "Shape"]:
     """Return the attribute tables of the service by the names of its resources."""
-    from emulator.services.mns.queues.model import QUEUE  # a command that sends or receives needs no table
+    from emulator.services.mns.queues.model import QUEUE  # commands that send or receive do not need it
     from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
 
     return {each.title: each for each in (QUEUE, TOPIC, SUBSCRIPTION)}
@@ -101,7 +101,7 @@ def _kinds() -> dict[str, str]:
 
 def chosen(resource: str, arguments: Namespace) -> Fields:
     """Return the attributes of a resource given as options, by their names in the API."""
-    from emulator.wire.schema.command_line import option_of  # as above
+    from emulator.wire.schema.command_line import option_of  # commands that send or receive do not need it
 
     table = resources()[resource]
     values = {each.name: getattr(arguments, option_of(each), None) for each in table.of_form("xml")}
@@ -182,5 +182,5 @@ def shown_body(body: str, *, from_base64: bool) -> str:
         return body
     try:
         return base64.b64decode(body, validate=True).decode("utf-8")
-    except ValueError:  # not Base64, with characters that Base64 does not have, or no text inside
+    except ValueError:  # invalid Base64, non-ASCII characters, or content that is not UTF-8
         return body

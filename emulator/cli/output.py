@@ -14,7 +14,7 @@ import sys
 from argparse import Namespace
 from functools import cache
 
-TYPE_CHECKING = False  # that of ``typing``, whose import would be a tenth of ``--help``
+TYPE_CHECKING = False  # as in ``typing``, whose import would be a tenth of ``--help``
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, TextIO, TypeAlias
@@ -120,7 +120,7 @@ SYSTEM_REASONS = (
 def reason_of(error: object) -> str:
     """Return the reason of an error, translated if it is a frequent one of the system."""
     text = getattr(error, "strerror", None) or str(error)
-    return _(text) if text else ""  # of no text gettext returns its catalogue's header
+    return _(text) if text else ""  # gettext translates "" to its catalogue's header
 
 
 @cache
@@ -153,7 +153,7 @@ def spoken(text: str) -> str:
     """Return a message of the emulator translated; the console's catalogue has its sentences."""
     if not is_chinese():
         return text
-    from emulator.console.language import translated  # these bring the tables of all errors
+    from emulator.console.language import translated  # these modules import the tables of all errors
     from emulator.console.refusals import placed_sentence
 
     def say(template: str) -> str:
@@ -212,7 +212,7 @@ def _harmless(text: str) -> str:
     """Return *text* with control characters escaped, except colours: names may contain anything."""
     if text.isprintable():
         return text
-    import re  # hardly any text has such a character
+    import re  # few texts contain such a character
 
     return re.sub(rf"(\x1b\[[\d;]*m)|{_COMMANDS}", lambda found: found[1] or ascii(found[0])[1:-1], text)
 
@@ -225,7 +225,7 @@ def enumerated(words: Iterable[object]) -> str:
 def sentences(first: str, *others: str) -> str:
     """Return sentences joined as in the user's language."""
     for other in others:
-        is_service_s = first[-1:].isascii()  # which ends as English sentences do, and is followed by a blank
+        is_service_s = first[-1:].isascii()  # it ends like an English sentence: a blank follows
         first = f"{first} {other}" if is_service_s else _("{sentence} {next}", sentence=first, next=other)
     return first
 
@@ -267,7 +267,7 @@ def say_json_line(value: object) -> None:
 
 
 def _json(value: object, indent: int | None = None) -> str:
-    import json  # help needs none
+    import json  # not needed for help
 
     return json.dumps(value, indent=indent, ensure_ascii=False)
 
@@ -293,7 +293,7 @@ def _fitted(text: str, stream: TextIO) -> str:
     limit = _line_limit(stream)
     if limit is None:
         return text
-    from emulator.drawing.text_width import fold  # as below
+    from emulator.drawing.text_width import fold  # only output to a terminal is folded
 
     lines: list[str] = []
     for line in text.split("\n"):
@@ -307,7 +307,7 @@ def _line_limit(stream: TextIO) -> int | None:
     """Return the width of the terminal in cells; None in a pipe, where lines are not folded."""
     if not stream.isatty():
         return None
-    from emulator.drawing.text_width import terminal_width  # only what goes to a terminal is measured
+    from emulator.drawing.text_width import terminal_width  # only output to a terminal is measured
 
     return terminal_width(stream)
 
@@ -331,7 +331,7 @@ def cells(text: str) -> int:
     """Return how many cells of a terminal *text* takes."""
     if text.isascii():
         return len(text)
-    from emulator.drawing import text_width  # with the character database, which English tables need not
+    from emulator.drawing import text_width  # imports the character database, which English tables do not need
 
     return text_width.cells(text)
 
@@ -360,7 +360,7 @@ def folded(begin: str, last: str, widest: int = 0, stream: TextIO | None = None)
     limit = _line_limit(stream or sys.stdout)
     if not last or limit is None:
         return (begin + last).rstrip()
-    from emulator.drawing.text_width import fold  # as above
+    from emulator.drawing.text_width import fold  # only output to a terminal is folded
 
     start = cells(begin)
     if start + max(widest, cells(last)) <= limit:
@@ -420,7 +420,7 @@ def show_rows(arguments: Namespace, headings: Sequence[str], rows: Sequence[Sequ
 def readable(name: str, value: object) -> object:
     """Return a field for people: timestamps as dates, properties as ``name=value``."""
     if isinstance(value, int) and name in _IN_SECONDS | _IN_MILLISECONDS:
-        from emulator.kernel.clock import Millis  # no need of dates for help and most commands
+        from emulator.kernel.clock import Millis  # help and most commands do not need dates
         from emulator.wire.dates import iso_seconds
 
         return iso_seconds(Millis(value * (1000 if name in _IN_SECONDS else 1))) if value else "-"

@@ -84,7 +84,7 @@ def read(name: str, *, chinese: bool = False) -> str:
     wanted = name.removesuffix(".md").removesuffix(".html").removeprefix(f"{CHINESE}/")
     for language in (chinese, False):
         known = names(chinese=language)
-        for each in (wanted, f"{wanted.removesuffix('index')}README"):  # the site calls the page of a folder its index
+        for each in (wanted, f"{wanted.removesuffix('index')}README"):  # the site calls a folder's README its index
             if each in known:
                 return (folder(chinese=language) / f"{each}.md").read_text(encoding="utf-8")
     near = nearest(wanted, names(chinese=chinese))

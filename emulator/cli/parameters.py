@@ -26,7 +26,7 @@ def moment(text: str) -> str:
 
     Raises: ArgumentTypeError.
     """
-    from emulator.wire.dates import parse_iso  # most commands take no time
+    from emulator.wire.dates import parse_iso  # few commands have a time as an argument
 
     try:
         parse_iso(text)

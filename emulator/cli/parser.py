@@ -12,7 +12,7 @@ from argparse import REMAINDER, Action, ArgumentError, ArgumentParser, BooleanOp
 
 from emulator.cli.output import _, enumerated, is_chinese
 
-TYPE_CHECKING = False  # that of ``typing``, whose import would be a tenth of ``--help``
+TYPE_CHECKING = False  # as in ``typing``, whose import would be a tenth of ``--help``
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
     from typing import Any, NoReturn, TypeAlias
@@ -62,7 +62,7 @@ class Parser(ArgumentParser):
         for name in ("description", "epilog"):
             given[name] = _folded(given.get(name), _width())
         super().__init__(formatter_class=PlainHelp, **given)
-        self.color = False  # Python 3.14 would put colors into the usage, which is taken apart here, and into the lines
+        self.color = False  # Python 3.14 would color the usage, which is parsed here, and the lines
 
     def add_argument(self, *names: Any, **options: Any) -> Action:
         """Add an option or a positional argument."""
@@ -75,9 +75,9 @@ class Parser(ArgumentParser):
 
     def add_commands(self, title: str, metavar: str) -> Commands:
         """Add subcommands; the result takes their parsers."""
-        kind: Any = self._command  # what returns a parser serves for the class of one
+        kind: Any = self._command  # a function that returns a parser works as its class
         added = self.add_subparsers(title=_(title), metavar=metavar, prog=self.prog, parser_class=kind)
-        self.usage = self.format_usage().removeprefix(_("usage: ")).rstrip()  # with the word that `add_parser` pads
+        self.usage = self.format_usage().removeprefix(_("usage: ")).rstrip()  # it is translated in `add_parser` too
         return Commands(added, self.commands)
 
     def error(self, message: str) -> NoReturn:
@@ -105,7 +105,7 @@ class Parser(ArgumentParser):
     def _noted(self, action: Action) -> Action:
         self.options |= dict.fromkeys(action.option_strings, action)
         if action.nargs == REMAINDER:
-            action.required = False  # Python 3.11 would name it among the arguments that are missing
+            action.required = False  # Python 3.11 would report it as a missing argument
         if not action.option_strings:
             self.positionals.append(action)
         return action
@@ -120,7 +120,7 @@ class Parser(ArgumentParser):
                 return word
             option = self.options.get(word)
             if option is not None and option.nargs is None:
-                next(words, None)  # its value
+                next(words, None)  # the option's value
         return None
 
 
@@ -168,7 +168,7 @@ class Commands:
         parser: Parser = self._added.add_parser(name, help=_help(summary, _COMMAND_COLUMN), description=about)
         parser.set_defaults(run=None, help_of=parser)
         self.parsers[name] = parser
-        if len(name) + _INDENT > len(self._added.metavar):  # by whose length argparse places the summaries
+        if len(name) + _INDENT > len(self._added.metavar):  # argparse aligns the summaries by the length of the metavar
             self._added.metavar = self._added.metavar.ljust(len(name) + _INDENT)
         return parser
 
@@ -196,7 +196,7 @@ def _folded(text: str | None, width: int) -> str | None:
 def wrapped(text: str, width: int) -> list[str]:
     """Return *text* in lines of *width* cells; a longer word stays whole."""
     if not text.isascii():
-        from emulator.drawing.text_width import fold  # English help needs none
+        from emulator.drawing.text_width import fold  # English help does not need it
 
         return fold(text, width)
     lines: list[str] = []
@@ -244,7 +244,7 @@ def command(commands: Commands, name: str, run: str, summary: str, *names: str, 
     added.set_defaults(run=run)
     if isinstance(added, Outline):
         return added
-    from emulator.config import OPTIONS  # in an outline there are no options
+    from emulator.config import OPTIONS  # an outline has no options
 
     add_option(added, next(option for option in OPTIONS if option.name == "state"))
     if prints_data:
@@ -256,7 +256,7 @@ def command(commands: Commands, name: str, run: str, summary: str, *names: str, 
 
 def add_option(command: Parser, option: Field) -> None:
     """Add the flag of a setting."""
-    from emulator.config import flag_of  # as above
+    from emulator.config import flag_of  # an outline has no options
     from emulator.wire.schema.kinds import Flag, OneOf
 
     flag, about = flag_of(option), option.help[is_chinese()]

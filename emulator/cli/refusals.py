@@ -40,9 +40,9 @@ def told(refusal: CallRefused, arguments: Namespace, settings: Settings) -> str:
     name = kind.given(arguments) if kind else ""
     if not kind or not name:
         return text
-    with suppress(CommandFailed, KeyError):  # what cannot be listed is not proposed
+    with suppress(CommandFailed, KeyError):  # without a list of names nothing is suggested
         names = [each for each in islice(kind.listed(connect(settings).looking(), arguments), _PAGE) if each != name]
-        behind = (each for each in names if each.endswith(f"/{name}"))  # a service was left out
+        behind = (each for each in names if each.endswith(f"/{name}"))  # the user may have left out the service
         if near := next(behind, "") or near_name(name, names):
             ended = text.endswith(_ENDS)
             return sentences(text, _("Did you mean {name}?", name=near)) if ended else text + meant(near)
@@ -54,7 +54,7 @@ def _argument(*names: str) -> Callable[[Namespace], str]:
 
     def given(arguments: Namespace) -> str:
         values = (getattr(arguments, name, None) for name in names)
-        page = getattr(arguments, "page", "")  # of the console: flows/greeting
+        page = getattr(arguments, "page", "")  # the argument of `console`, such as flows/greeting
         return next((str(value) for value in values if value), page.partition("/")[2])
 
     return given

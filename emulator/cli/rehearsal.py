@@ -92,7 +92,7 @@ def stage_like(client: Client) -> Iterator[Stage]:
     log.propagate = False
     try:
         with Stage(client.keys) as stage:
-            with suppress(CommandFailed):  # an emulator elsewhere may not let this command see its clock
+            with suppress(CommandFailed):  # an emulator on another machine may refuse to show its clock
                 stage.stand_at(client.admin("GET", "clock")["now"])
             yield stage
     finally:

@@ -49,7 +49,7 @@ class LogFile:
     def write(self, text: str) -> None:
         """Append *text*; begin a new file first when this one would become too large."""
         content = text.encode("utf-8", "backslashreplace")
-        size = self._file.seek(0, os.SEEK_END)  # others may write here too: the interpreter's last words
+        size = self._file.seek(0, os.SEEK_END)  # Python's last error is appended here too
         if size and size + len(content) > self._limit_bytes:
             self._set_aside()
         self._file.write(content)
@@ -182,12 +182,12 @@ class ServerLog(logging.Handler):
     def _write(self) -> None:
         while not (self._closing.is_set() and self._lines.empty()):
             lines = [self._lines.get()]
-            self._closing.wait(GATHER_S)  # under load this turns many small writes into few
+            self._closing.wait(GATHER_S)  # combines many small writes into few under load
             try:
                 while True:
                     lines.append(self._lines.get_nowait())
             except Empty:
-                pass  # everything queued so far has been taken
+                pass  # the queue is empty
             if self._dropped:
                 lines.append(f"... {self._dropped} lines dropped while the stream was blocked")
                 self._dropped = 0
@@ -198,7 +198,7 @@ class ServerLog(logging.Handler):
                 self._stream.write(text + "\n")
                 self._stream.flush()
             except (OSError, ValueError):
-                return  # the stream is gone for good, and with it the place to say so
+                return  # the stream cannot be written to any more, so nothing can be reported
 
 
 def _switch(settings: Mapping[str, object]) -> None:

@@ -41,7 +41,7 @@ def attempt(runtime: str, executable: str, config: Config) -> str:
         with tempfile.TemporaryDirectory(prefix="localyun-trial-", dir=_folder(config.state)) as folder:
             (Path(folder) / name).write_text(code, encoding="utf-8")
             return asyncio.run(_called(runtime, executable, Path(folder)))
-    except (RuntimeFailure, OSError) as error:  # a time-out is one as well
+    except (RuntimeFailure, OSError) as error:  # TimeoutError is an OSError
         return str(error) or type(error).__name__
 
 

@@ -80,7 +80,7 @@ def ensure_function(client: Client, service: str, function: str, code: Path) -> 
     try:
         _create(client, services, {"serviceName": service})
     except CallRefused as error:
-        if error.status != 409:  # there already, only the function is missing
+        if error.status != 409:  # the service exists already; only the function is missing
             raise
     settings = {"runtime": RUNTIME, "handler": HANDLER, **configuration(code)}
     _create(client, functions, {**settings, "functionName": function, "code": {"zipFile": zipped(code)}})
@@ -92,7 +92,7 @@ def configuration(folder: Path) -> dict[str, object]:
     path = folder / "function.yml"
     if not path.is_file():
         return {}
-    import yaml  # slow to import, and most examples have no file
+    import yaml  # slow to import, and few examples have a file
 
     return dict(yaml.safe_load(path.read_bytes()) or {})
 

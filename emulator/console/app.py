@@ -178,7 +178,7 @@ def part(name: str, *shows: str, caller: Callable[[], str]) -> Markup:
     id = f"part-{name}"
     if g.part not in ("", id):
         return Markup()
-    content = Markup(caller())  # noqa: S704 - made by a template, which has escaped what is in it
+    content = Markup(caller())  # noqa: S704 - a template made it, and escaped what is in it
     if g.part:
         g.content = content
     return _PART.format(id, showing(*shows), content)
@@ -199,7 +199,7 @@ def _begin() -> None:
     target = request.headers.get("HX-Target", "")
     g.part, g.content = target if target.startswith("part-") else "", None
     if g.session and "HX-Request" not in request.headers:
-        g.changes = current_app.extensions["view"].about()["changes"]  # before anything is read for the page
+        g.changes = current_app.extensions["view"].about()["changes"]  # read before the page's data
 
 
 def _told(answer: Answer) -> Answer:

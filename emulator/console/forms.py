@@ -108,7 +108,7 @@ def _text(value: Any) -> str:
         return str(getattr(value, "value", value))
     try:
         return json.dumps(value, ensure_ascii=False, indent=1) if value else ""
-    except TypeError:  # a default that is a record
+    except TypeError:  # the default is a record
         return ""
 
 

@@ -259,7 +259,7 @@ class ConsoleFront(UnsignedFront):
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="console")
         loop = asyncio.get_running_loop()
-        run = copy_context().run  # what a page sets off comes of the page's request
+        run = copy_context().run  # effects of a page's calls have the page's request as their cause
         return await loop.run_in_executor(self._thread, run, self._run, Bridge(loop, self._perform), request, session)
 
     def _run(self, bridge: Bridge, request: Request, session: str) -> Response:
@@ -312,14 +312,14 @@ def _redirect(target: str) -> Response:
 
 
 def _language(request: Request) -> str:
-    from emulator.console import language  # for pages only
+    from emulator.console import language  # only needed for pages
 
     return language.chosen(request.headers.get("cookie"), request.headers.get("accept-language"))
 
 
 def _words(request: Request) -> Callable[[str], str]:
     """Return the function that translates texts into the browser's language."""
-    from emulator.console import language  # as above
+    from emulator.console import language  # only needed for pages
 
     return language.catalogue(_language(request)).gettext
 

@@ -211,7 +211,7 @@ def _stations(
         case "step":
             yield _row(at, "step", "execution", id, id, state, node["name"])
         case "fault":
-            pass  # what it did shows in the push or the call that failed
+            pass  # the push or the call that failed shows what the fault did
         case _:
             assert_never(kind)
 

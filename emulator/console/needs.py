@@ -42,7 +42,7 @@ def grouped(lines: Iterable[tuple[int, Mapping[str, Any]]]) -> list[Row]:
         if row is None:
             continue
         key = (row["what"], row["name"])
-        before = found.pop(key, None)  # the latest goes to the end
+        before = found.pop(key, None)  # the latest occurrence moves to the end
         found[key] = {**row, "at": at, "count": 1 + (before["count"] if before is not None else 0)}
     return list(reversed(found.values()))
 
@@ -80,7 +80,7 @@ def _refusal(fields: Mapping[str, Any]) -> Row | None:
     request, error = _said(fields, "request"), _said(fields, "error")
     if fields.get("refused"):
         return _row("the signature was refused", "request", name, error, request)
-    if status == 403 and error:  # a function's own answer has none
+    if status == 403 and error:  # an answer of a function has no error code
         return _row("access was denied", "request", name, error, request)
     return _row("the service failed", "request", name, error or str(status), request) if status >= 500 else None
 

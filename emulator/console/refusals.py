@@ -315,7 +315,7 @@ _PLACE = re.compile(r".+?(?:\.ya?ml|:\d+): ")
 def placed_sentence(text: str, say: Callable[[str], str]) -> str:
     """Return `sentence` of a text that may begin with a file's name and a line."""
     if isinstance(text, Phrase):
-        return sentence(text, say)  # it knows its own place
+        return sentence(text, say)  # a phrase translates its own place
     place = found[0] if (found := _PLACE.match(text)) else ""
     return place + sentence(text.removeprefix(place), say)
 

@@ -62,11 +62,11 @@ class TutorialRuns:
             if before.is_open:
                 return
             before.close()
-        output = TemporaryFile()  # noqa: SIM115 - open as long as the run is remembered
+        output = TemporaryFile()  # noqa: SIM115 - closed with the run
         process = subprocess.Popen(  # noqa: S603 - this program itself, with a name out of a table
             system.own_command("tutorial", "run", name, "--keep", "--steps", "--json"),
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,  # executions and links, which the page has itself
+            stdout=subprocess.DEVNULL,  # the page shows executions and links itself
             stderr=output,
             env={**os.environ, **self._surroundings(), "PYTHONUNBUFFERED": "1"},
         )

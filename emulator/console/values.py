@@ -35,7 +35,7 @@ def tree(value: Any) -> Markup:
     key = crc32(repr(value)[:_LONGEST].encode("utf-8", "replace"))
     written: list[str] = []
     _show(value, _Room(), f"{key:x}", 0, written)
-    content = "".join(written)  # put together as text, for a page may have a hundred thousand members
+    content = "".join(written)  # joined at the end, because a page may have a hundred thousand members
     return Markup(f'<div class="json" tabindex="0" role="group">{content}</div>')  # noqa: S704 - `_show` escapes
 
 

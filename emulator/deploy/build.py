@@ -80,7 +80,7 @@ class Build:
             column=part.mark.column,
             package=package,
         )
-        if resource.physical and resource.key in self._keys:  # what lacks its name is a problem already
+        if resource.physical and resource.key in self._keys:  # a missing name has been reported already
             part.problem(
                 Phrase("{name} is described by {other} too", name=resource.physical, other=self._keys[resource.key])
             )

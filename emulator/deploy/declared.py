@@ -93,7 +93,7 @@ class Declared(Notation[Reader]):
     def read(self, shape: Shape, part: LocatedValue) -> dict[str, Any]:
         """Return the values in *part* by their names in the API; "" for a required one that is missing."""
         needed = [field for field in shape.of_form(self.form) if field.required]
-        if len(needed) == 1 and isinstance(part.value, str):  # flows: {remind: remind.yml}
+        if len(needed) == 1 and isinstance(part.value, str):  # short form, as in flows: {remind: remind.yml}
             return {needed[0].name: part.value}
         known = {field.name: field for field in shape.of_form(self.form)}
         values: dict[str, Any] = {}
@@ -107,7 +107,7 @@ class Declared(Notation[Reader]):
                 values[field.name] = value
         for field in needed:
             if field.name not in values and not part.member(field.name).value:
-                if field.name.lower() not in unknown:  # else the problem is its spelling
+                if field.name.lower() not in unknown:  # otherwise the misspelt name has been reported
                     part.problem(Phrase("needs {name}", name=field.name))
                 values[field.name] = ""
         return values

@@ -60,7 +60,7 @@ class _Rest(ResourceProvider):
         body = {
             name: value
             for name, value in self._body(resource).items()
-            if name not in self.fixed and (value != "" or self.value(name, actual))  # nothing need not be emptied
+            if name not in self.fixed and (value != "" or self.value(name, actual))  # unset already: not cleared
         }
         return ActualState(self._opened(api.functions("PUT", path_of(self.item, resource.identity), body)))
 
@@ -89,7 +89,7 @@ class _Function(Packaged, _Rest):
     """A function; its code is sent when its checksum has changed."""
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
-        given = {name: value for name, value in resource.properties.items() if value != ""}  # shown as null when unset
+        given = {name: value for name, value in resource.properties.items() if value != ""}  # null in answers
         return super().create(api, with_code(replace(resource, properties=given)))
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
@@ -107,7 +107,7 @@ class _Function(Packaged, _Rest):
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
         settings = super().saved(api, resource, actual)
         if str(actual.content.get("runtime", "")).startswith("custom-container"):
-            return settings  # its code is an image
+            return settings  # the code is an image
         location = api.functions("GET", path_of(self.item, resource.identity) + "/code")
         return replace(settings, package=api.download(str(location["url"])) if location.get("url") else None)
 

@@ -56,7 +56,7 @@ class Setting(ResourceProvider):
         """Return the setting, None where it is off."""
         shown = api.functions("GET", path_of(self.item, identity))
         is_off = self.off is not None and all(shown.get(key) == off for key, off in self.off.items())
-        is_off = is_off and not any(shown.get(name) for name in _SCHEDULED)  # what is off now may be on at night
+        is_off = is_off and not any(shown.get(name) for name in _SCHEDULED)  # a schedule may switch it on later
         return None if is_off else {name: value for name, value in shown.items() if value is not None}
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
@@ -69,7 +69,7 @@ class Setting(ResourceProvider):
         if self.off is None:
             api.functions("DELETE", path)
         else:
-            api.functions("GET", path)  # refused when it does not exist
+            api.functions("GET", path)  # raises Refused when the setting does not exist
             api.functions("PUT", path, self.off)
 
     def value(self, name: str, actual: ActualState) -> Any:

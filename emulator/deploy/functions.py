@@ -226,7 +226,7 @@ def _find_in_map(scope: Scope, part: LocatedValue) -> Any:
 
 
 def _all_hold(scope: Scope, part: LocatedValue) -> bool:
-    return min(map(scope.holds, part.items()), default=True)  # not all(): every problem is reported
+    return min(map(scope.holds, part.items()), default=True)  # not all(), which would stop at the first problem
 
 
 def _one_holds(scope: Scope, part: LocatedValue) -> bool:

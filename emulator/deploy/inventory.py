@@ -65,7 +65,7 @@ def inventory(
         provider = PROVIDERS[place.kind]
         actual = provider.find(api, place.identity, place.attributes)
         if actual is None:
-            continue  # gone since it was listed
+            continue  # deleted since it was listed
         saved = provider.saved(api, _named(place), actual)
         said = {name: value for name, value in saved.properties.items() if value != provider.usual.get(name)}
         properties = {name: value for name, value in said.items() if not _is_nothing(value)}

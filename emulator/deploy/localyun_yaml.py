@@ -196,7 +196,7 @@ def _read(field: Field, part: LocatedValue) -> Change:
         members = _members(
             part, Phrase("must be a map of Enabled, DeadLetterTargetQueue and MaxReceiveCount"), _DEAD_LETTERS
         )
-        if isinstance(part.value, dict) and len(members) == len(part.value):  # otherwise that is a problem already
+        if isinstance(part.value, dict) and len(members) == len(part.value):  # otherwise reported already
             value = {"Enabled": True, **{name: member.value for name, member in members.items()}}
     setting = FILE.value(field, value)
     return {} if setting is ABSENT else {field.attribute: setting}

@@ -72,7 +72,7 @@ def _mark(root: LocatedValue, resource: Resource, name: str) -> Mark | None:
 
 
 def _text(place: str, name: str, value: Any, wanted: Any, *, left_out: bool) -> Phrase:
-    if isinstance(value, (dict, list)) or isinstance(wanted, (dict, list)):  # long, and perhaps secret
+    if isinstance(value, (dict, list)) or isinstance(wanted, (dict, list)):  # the values are long, and may be secret
         if left_out:
             return Phrase("{place} sets {name}, which is left out here: the default counts", place=place, name=name)
         return Phrase("{place} sets {name} to another value: the one here counts", place=place, name=name)

@@ -121,7 +121,7 @@ class Step:
     def subject(self) -> Resource | Entry:
         """The resource, or its entry when it is no longer in the file."""
         subject = self.resource or self.entry
-        assert subject is not None  # a step is about something
+        assert subject is not None  # a step has a resource, an entry, or both
         return subject
 
 
@@ -191,7 +191,7 @@ def _step(
     action = Action.UPDATE if changed or provider.differs(api, resource, actual) else Action.UNCHANGED
     if provider.stays(resource, actual):
         action = Action.UNCHANGED
-    if action is Action.UNCHANGED or not provider.renews:  # ids and addresses stay when a resource changes
+    if action is Action.UNCHANGED or not provider.renews:  # an update keeps ids and addresses
         known[resource.logical] = provider.attributes(actual)
     return Step(action=action, resource=resource, entry=entry, actual=actual)
 
@@ -331,7 +331,7 @@ class _Work:
         actual = step.actual
         if step.action is Action.CREATE:
             actual = self._create(step, provider, resource)
-        assert actual is not None  # any other step has found it
+        assert actual is not None  # in any other step the resource exists
         match step.action:
             case Action.UPDATE:
                 actual = self._update(step, provider, resource, actual)

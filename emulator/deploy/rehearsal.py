@@ -32,7 +32,7 @@ def rehearse(api: ApiClient, stage: ApiClient, blueprint: Blueprint, record: Rec
         apply(stage, providers, plan(stage, providers, blueprint, record), under_way.append)
     except StepFailed as error:
         if not is_whole or not under_way:
-            return  # it may be for want of what could not be brought there
+            return  # the cause may be a resource that could not be copied to the stage
         resource = under_way[-1].resource
         if resource is None:
             raise
@@ -56,7 +56,7 @@ def _furnish(api: ApiClient, stage: ApiClient, blueprint: Blueprint, record: Rec
         found, text = more, text + _text_of(more)
     brought = [_brought(stage, each) for each in found]
     for bucket, key in _objects(blueprint):
-        with suppress(Refused):  # one that is not there is missed by what needs it
+        with suppress(Refused):  # if it is missing, deploying what needs it reports that
             stage.objects("PUT", target := f"/{bucket}/{quote(key)}", api.objects("GET", target))
     return all(brought)
 

@@ -120,7 +120,7 @@ def fc(build: Build, part: LocatedValue, props: LocatedValue) -> None:
     key = ("fc.service", (name,))
     if log := fields.log_of_auto_service(place.member("logConfig").value, build.account, build.region, name):
         service["logConfig"] = log
-    if not build.describes(*key):  # several modules may share a service
+    if not build.describes(*key):  # several modules may share the service
         properties = {"description": "", **build.with_role(service)}
         build.add(place, *key, properties, logical=f"{part.name}/service")
     place = props.member("function")

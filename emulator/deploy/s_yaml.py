@@ -71,7 +71,7 @@ def read_project(
         if entry.name not in _TOP:
             near = suggestion(entry.name, list(_TOP))
             if isinstance(entry.value, (dict, list)) and not near:
-                entry.note("there is no such section")  # a section of anchors for other parts is one of these
+                entry.note("there is no such section")  # it may hold YAML anchors for other parts
             else:
                 entry.problem("there is no such section", near)
     for each in _texts(root):

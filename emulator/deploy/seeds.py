@@ -183,7 +183,7 @@ class Seeds:
         except WorkflowError:
             await workflow.schedules.create(self._tenant, flow, name, ScheduleSettings(**chosen))
             return
-        if replace(before, **chosen) != before:  # else the beat of an interval would begin anew at each start
+        if replace(before, **chosen) != before:  # an update restarts the period of an interval
             await workflow.schedules.update(self._tenant, flow, name, lambda settings: replace(settings, **chosen))
 
     def _read_definition(self, seed: Seed) -> None:
@@ -255,7 +255,7 @@ class Seeds:
 
 def _with_own_folder(path: str) -> str:
     """Return a search path with the folder of ``localyun`` at its end, for users without an activated environment."""
-    return os.pathsep.join((path, os.path.dirname(sys.executable)))  # noqa: PTH120 - a text for a variable
+    return os.pathsep.join((path, os.path.dirname(sys.executable)))  # noqa: PTH120 - the value of a variable is a string
 
 
 def _chosen(seed: Seed, shape: Shape) -> dict[str, Any]:
@@ -271,7 +271,7 @@ def _hooks(part: LocatedValue) -> list[LocatedValue]:
             occasion.problem("there is no such occasion; commands run when the emulator is ready")
             continue
         for command in occasion.items():
-            command.text()  # what is none is a problem
+            command.text()  # reports a command that is not a string
             commands.append(command)
     return commands
 

@@ -205,7 +205,7 @@ class _Bucket(ResourceProvider):
         }
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
-        properties = resource.properties  # what is left out has the default of the service
+        properties = resource.properties  # the service chooses the values of those left out
         storage, acl = properties.get("StorageClass"), properties.get("AccessControl")
         settings = (
             Element("CreateBucketConfiguration", children=[Element("StorageClass", storage)]) if storage else None

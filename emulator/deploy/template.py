@@ -83,7 +83,7 @@ def _parameters(section: LocatedValue, parameters: Mapping[str, str]) -> dict[st
         if value is None:
             if not (part.findings.may_lack_values and _text(part.value.get("NoEcho", False)).lower() == "true"):
                 part.problem(Phrase("needs a value: --parameter {name}=...", name=name))
-            values[name] = unset(name)  # what refers to it is not to blame
+            values[name] = unset(name)  # what refers to it is not reported too
             continue
         values[name] = _typed(part, value)
         _check_allowed(part, values[name])
@@ -178,7 +178,7 @@ def _needs(part: LocatedValue, names: _Names, build: Build) -> set[str]:
     elif part.value.get("Type") == SERVICE_TYPE:
         there = ((topic, names.resources.get(topic)) for topic in topics_in_events(part))
         mentioned |= {topic for topic, made in there if made is not None and made.value.get("Type") == TOPIC_TYPE}
-    mentioned |= {name.partition("/")[0] for name in mentioned}  # service/function
+    mentioned |= {name.partition("/")[0] for name in mentioned}  # of service/function, the service
     inner = {names.owners[name] for name in named if name in names.owners}
     inner |= {names.inside[name] for name in mentioned if name in names.inside}
     return mentioned.union(named, inner - {part.name})

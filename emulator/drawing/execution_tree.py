@@ -281,7 +281,7 @@ def _strand_at(strand: _Strand, name: str) -> _Strand:
 def _enter(strand: _Strand, name: str, number: int, at: Millis, detail: Detail) -> Visit:
     sequence = strand.sequence
     if strand.open:
-        # The step that is open can only be a choice: branches and iterations have strands of their own.
+        # Only a choice can be open here: branches and iterations have strands of their own.
         choice = strand.open[-1]
         if not choice.sequences:
             choice.sequences.append(StepSequence(kind="option", entered=at, owner=choice))

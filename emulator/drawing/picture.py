@@ -120,7 +120,7 @@ def _shape(box: Box, fill: str, stroke: str, *, is_dashed: bool) -> str:
     outline = "frame" if box.node.scopes else look(box.node.kind).outline
     match outline:
         case "frame":
-            # The frame is the shape; the head is only a band in it.
+            # The frame has the class ``shape``; the head is only a band in it.
             band = f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(w)}" height="{_n(box.head)}" rx="6" fill="{fill}"/>'
             line = f'<path d="M{_n(x)} {_n(y + box.head)}h{_n(w)}" stroke="{stroke}" stroke-width="1"/>'
             return f'{band}{line}<rect class="shape" {_place(rect)} rx="6" fill="none" {style}/>'

@@ -99,7 +99,7 @@ def arrange(scope: Scope, sizes: dict[str, Size], label_sizes: dict[Edge, Size])
         width, height = sizes[node.name]
         nodes[node.name] = Item(kind="node", key=node.name, width=width, height=height, row=row_of[node.name])
     bends: dict[tuple[str, bool, int], Item] = {}
-    # The first to a target makes the bends that the others join.
+    # The first edge to a target creates the bends; the others join them.
     forward.sort(key=lambda edge: row_of[edge.source])
     ways = [_forward_way(edge, nodes, label_sizes, bends) for edge in forward]
     ways += [_back_way(edge, nodes, label_sizes) for edge in back]

@@ -215,7 +215,7 @@ def _assign_tracks(hops: Sequence[_Hop]) -> int:
         for lower in lowers:
             waiting[lower] += 1
     while waiting:
-        # Wishes can go round in a circle; then the first in line goes above the others.
+        # The wishes may form a cycle; then the first hop goes above the others.
         hop = next((each for each, above in waiting.items() if not above), next(iter(waiting)))
         del waiting[hop]
         for lower in under[hop]:

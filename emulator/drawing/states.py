@@ -44,7 +44,7 @@ class StepState:
         if not self.entered:
             return say("not entered")
         parts = [f"{self.entered}x"] if self.entered > 1 else []
-        if self.retries and self.entered > 1:  # of a single entry the badge says it
+        if self.retries and self.entered > 1:  # for a single entry the badge shows the retries
             parts.append(say("1 retry") if self.retries == 1 else say("{number} retries").format(number=self.retries))
         match self.state:
             case "failed" | "abandoned":

@@ -55,7 +55,7 @@ class AdminFront(UnsignedFront):
         super().__init__(ids)
         self._is_local = is_local
         self._operations: list[Operation] = []
-        self._services: dict[str, Any] = {}  # by route
+        self._services: dict[str, Any] = {}  # by the first segment of their paths
         self.add(services)
 
     def add(self, services: Iterable[AdminOperations]) -> None:
@@ -146,7 +146,7 @@ async def _answer_later(result: Awaitable[Result], call: OperationRequest) -> Re
 class RunningEmulator(Protocol):
     """The emulator, as its own admin operations use it."""
 
-    def health(self) -> dict[str, Any]: ...  # noqa: D102 - as the operations of the same names
+    def health(self) -> dict[str, Any]: ...  # noqa: D102 - see the operations of the same names
 
     async def status(self) -> dict[str, Any]: ...  # noqa: D102
 

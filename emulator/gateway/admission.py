@@ -44,11 +44,11 @@ class Admission:
             except GatewayError:
                 if not request.has_form:
                     raise
-                return FORM_BYTES  # which names the service
+                return FORM_BYTES  # the form may name the service
             if call.scheme is not None and not call.scheme.covers_head(request):
                 return front.max_body if not request.has_form else FORM_BYTES
             if call.scheme is None and request.has_form and isinstance(front, RpcFront):
-                return FORM_BYTES  # with the signature in it
+                return FORM_BYTES  # the form may contain the signature
             name_request(front, call)
             entrance.authenticate(front, call, head_only=True)
         except ServiceError as error:

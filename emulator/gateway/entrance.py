@@ -97,7 +97,7 @@ def choose(call: OperationRequest, *, loopback: bool, console: bool = True, owne
         or _by_path(call.http)
     )
     if front == UNKNOWN_RPC and named.service in _RPC:
-        front = named.service  # each refuses versions that are not its own in its own words
+        front = named.service  # each service refuses unknown versions in its own words
     return Route(front, named)
 
 
@@ -201,7 +201,7 @@ class Entrance:
 
     async def once_loaded(self) -> None:
         """Wait until requests are let in."""
-        while not self.loaded.done():  # the door may have been closed again meanwhile
+        while not self.loaded.done():  # closed() may have made a new future meanwhile
             await asyncio.shield(self.loaded)
 
     def guard(self, call: OperationRequest) -> None:
@@ -209,7 +209,7 @@ class Entrance:
         call.host = host_of(call.http)
         if not self._policy.allows(call.host):
             raise GatewayError("ForbiddenHost", host=call.host)
-        if call.http.headers.has_any(TRACES):  # few requests of SDKs
+        if call.http.headers.has_any(TRACES):  # few requests of SDKs have one
             trace = browser_trace(call.http)
             if trace is not None and not self._open_to_web(call):
                 raise GatewayError("ForbiddenOrigin", header=trace)
@@ -242,7 +242,7 @@ class Entrance:
         With *head_only* the body has not come yet. A refusal is *counted* unless there will be another.
         """
         try:
-            if call.principal is not None:  # by its head; a large body has been checked in a thread
+            if call.principal is not None:  # authenticated by its head; large bodies are checked in a thread
                 if call.http.body_size <= LARGE_BODY:
                     self.authenticator.check_body(call.http, call.scheme)
             elif front.allows_anonymous(call):

@@ -131,7 +131,7 @@ class Refusals:
         http = call.http
         body = http.body if http.body_size <= _BODY else b""
         kept = Request(http.method, http.target, http.headers, body, scheme=http.scheme)
-        failure.__traceback__ = None  # it holds the whole call
+        failure.__traceback__ = None  # the traceback would keep the whole call in memory
         self._refused[call.request_id] = _Refusal(kept, call.scheme, failure)
         while len(self._refused) > KEPT:
             self._refused.popitem(last=False)

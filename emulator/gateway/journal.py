@@ -110,7 +110,7 @@ class Journal(logging.Handler):
 
         Records that were undone by restoring a state are left out.
         """
-        records = [each for each in list(self._lines) if not isinstance(each, _Line)]  # threads log as well
+        records = [each for each in list(self._lines) if not isinstance(each, _Line)]  # threads append meanwhile
         effects = []
         for record, present, key, at, number in records[-latest:] if latest > 0 else []:
             fields = fields_of(record)

@@ -65,7 +65,7 @@ def describe_endpoints(service: None, call: OperationRequest) -> Reply:
         "Id": region,
         "Namespace": "",
         "Protocols": {"Protocols": ["HTTP", "HTTPS"]},
-        "SerivceCode": product,  # spelled like this by the service; its client knows
+        "SerivceCode": product,  # the service spells it so, and its client expects that
         "Type": _PUBLIC,
     }
     endpoints = [endpoint] if parameters.get("Type", _PUBLIC) == _PUBLIC else []

@@ -130,7 +130,7 @@ class Server:
         for listener in self._listeners:
             listener.close()
         self._listeners.clear()
-        _close(self._sockets + self._secure)  # taken and never served on
+        _close(self._sockets + self._secure)  # reserved, but never served
         self._sockets, self._secure = [], []
         if self._tls is not None:
             await self._tls.close()

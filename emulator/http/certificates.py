@@ -145,7 +145,7 @@ def _facts(path: Path) -> Facts | None:
     try:
         with path.open(encoding="ascii") as file:
             match = re.fullmatch(_FACTS, file.readline())
-    except (OSError, UnicodeDecodeError):  # the child will meet the same trouble and say so
+    except (OSError, UnicodeDecodeError):  # the child process will fail too, and report why
         return None
     if match is None:
         return None
@@ -243,7 +243,7 @@ class CertificateAuthority:
     async def close(self) -> None:
         """End the child process, if one is running; whoever waits for a certificate gets MintingFailed."""
         await self._tasks.close()
-        self._settle(list(self._wanted), "the server stops")  # here: a task may end before its first step
+        self._settle(list(self._wanted), "the server stops")  # not in the task, which may end before its first step
 
     def _choose(self, connection: ssl.SSLObject, server_name: str | None, begun: ssl.SSLContext) -> None:
         """Choose the certificate during a handshake (``SSLContext.sni_callback``); `context` has had it made.

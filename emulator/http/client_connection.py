@@ -85,7 +85,7 @@ class ClientConnection(asyncio.Protocol):
 
     def _begin(self, method: str, *, switching: bool) -> None:
         self._may_switch = switching
-        self._parser = httptools.HttpResponseParser(self)  # the old one may wait for a body that HEAD does not get
+        self._parser = httptools.HttpResponseParser(self)  # after HEAD the old one waits for a body that never comes
         self._body_allowed = method != "HEAD"
         self._fields: Pairs = []
         self._head: Answer | None = None
@@ -166,7 +166,7 @@ class ClientConnection(asyncio.Protocol):
         self._keep_alive = False
         self._stop_sending()
 
-    # asyncio.Protocol.
+    # Methods of asyncio.Protocol.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport."""
@@ -258,7 +258,7 @@ class ClientConnection(asyncio.Protocol):
 
     def on_body(self, data: bytes) -> None:
         """Keep a piece of the body; stop reading when too much waits."""
-        if self._complete:  # a body after HEAD, of which the parser knows nothing
+        if self._complete:  # a body after HEAD, which the parser does not expect
             self._keep_alive = False
             return
         self._pieces.append(data)
@@ -319,7 +319,7 @@ class ClientConnection(asyncio.Protocol):
             if rest := data[upgrade.args[0] :]:
                 self.on_body(rest)
         except httptools.HttpParserError as error:
-            if self._complete:  # something follows an answer that was whole
+            if self._complete:  # bytes follow a complete answer
                 self._keep_alive = False
             else:
                 self._fail(BadAnswer(f"the answer cannot be parsed: {error}"))

@@ -171,7 +171,7 @@ class Request:
             self._body = pieces[0]
         else:
             self._body, self._pieces = b"", pieces
-        self._form_pairs = None  # the head may have been judged before the body came
+        self._form_pairs = None  # the head may have been read before the body came
 
     @property
     def body_size(self) -> int:

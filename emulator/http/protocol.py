@@ -69,7 +69,7 @@ class HttpProtocol(asyncio.Protocol):
         self._dropped = 0
         self.deadline = NEVER
 
-    # asyncio.Protocol.
+    # Methods of asyncio.Protocol.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Wait for the first request."""
@@ -139,7 +139,7 @@ class HttpProtocol(asyncio.Protocol):
             self._await_input()
             self._schedule()
 
-    # What the server's other connections share with this one.
+    # Methods for the server, which calls them for each connection.
 
     def overdue(self) -> None:
         """Act on a deadline that has passed: close what is idle, answer 408 to what is too slow."""
@@ -172,7 +172,7 @@ class HttpProtocol(asyncio.Protocol):
         """Close at once, dropping the request under way."""
         self._transport.abort()
 
-    # What a transaction asks for.
+    # Methods for transactions.
 
     def answer(self, transaction: Transaction, response: Response) -> None:
         """Send *response*, which ends *transaction*."""
@@ -205,7 +205,7 @@ class HttpProtocol(asyncio.Protocol):
         self._transport.write(response.head())
         response.socket.take(self._transport, self._connections, first)
 
-    # Input.
+    # Reading requests.
 
     def _may_advance(self) -> bool:
         return self._phase < Phase.LINGERING and not self._is_busy()
@@ -347,7 +347,7 @@ class HttpProtocol(asyncio.Protocol):
     def _ask_again(self, incoming: Incoming, known: "asyncio.Future[Any]") -> None:
         """Ask once more whether a request is served early; its client may wait for an answer before sending more."""
         if not known.cancelled():
-            known.exception()  # has been read: whoever serves the request meets it again
+            known.exception()  # marks the error as retrieved; serving the request raises it again
         if self._incoming is incoming:
             self._may_be_early = True
             if self._may_advance():
@@ -357,7 +357,7 @@ class HttpProtocol(asyncio.Protocol):
         """Pass on what has come of the body of a request that is being served."""
         transaction = self._transaction
         if self._arrival.take() and transaction is not None and not transaction.answered:
-            transaction.unread = False  # else the head of the answer has announced the end
+            transaction.unread = False  # otherwise the head of the answer has said ``Connection: close``
             transaction.keep_alive = self._keeps_alive
 
     def _serve(self, incoming: Incoming, *, unread: bool = False) -> None:
@@ -386,7 +386,7 @@ class HttpProtocol(asyncio.Protocol):
         )
         return self._transaction
 
-    # Refusals.
+    # Refusing requests.
 
     def _refuse_size(self, incoming: Incoming) -> None:
         transaction = self._transaction_for(incoming, unread=True)
@@ -418,7 +418,7 @@ class HttpProtocol(asyncio.Protocol):
             self._await_input()
             self._schedule()
 
-    # The end.
+    # Closing the connection.
 
     def _finish(self, *, unread: bool) -> None:
         """Close after the last answer. With input unread, drop some of it first.

@@ -72,8 +72,8 @@ class RequestReader:
         self._peer = (scheme, remote)
         self._parser: httptools.HttpRequestParser | None = None
         self._buffer = b""
-        self._start = 0  # of what is held; the bytes before it have been used
-        self._scanned = 0  # up to here there is no end of a head
+        self._start = 0  # index into the buffer; the bytes before it have been parsed
+        self._scanned = 0  # index into the buffer; no head ends before it
         self._begin()
 
     @property

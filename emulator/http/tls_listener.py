@@ -59,7 +59,7 @@ class ServerNames:
     """Reads the host name in a TLS client's hello before the handshake, as its certificate may have to be made."""
 
     def __init__(self) -> None:
-        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)  # without a certificate: nobody is answered with it
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)  # without a certificate: no client is answered with it
         self._context.sni_callback = self._note
         self._found: list[str] = []
 
@@ -72,7 +72,7 @@ class ServerNames:
             self._context.wrap_bio(incoming, ssl.MemoryBIO(), server_side=True).do_handshake()
         except ssl.SSLWantReadError:
             return None if len(hello) < _LONGEST_HELLO else ""
-        except ssl.SSLError:  # always: there is no certificate, or the hello is none
+        except ssl.SSLError:  # always raised: there is no certificate, or this is not a hello
             return "".join(self._found)
         return ""
 

@@ -179,7 +179,7 @@ class WebSocket(asyncio.Protocol):
             size, at = int.from_bytes(buffer[2:10], "big"), 10
         if len(buffer) < at:
             return False
-        if reserved or not buffer[1] & 0x80:  # a client has to mask, and no extension was agreed on
+        if reserved or not buffer[1] & 0x80:  # a client must mask, and no extension was negotiated
             self.close(_PROTOCOL_ERROR)
             return False
         if size + len(self._message) > _LARGEST_MESSAGE:

@@ -187,7 +187,7 @@ def built_assembly(dotnet: str, sources: Path) -> Path:
             settings = json.dumps({"runtimeOptions": {"framework": wanted}})
             (draft / "agent.runtimeconfig.json").write_text(settings, encoding="utf-8")
             folder.mkdir(exist_ok=True)
-            for path in (program.with_suffix(".runtimeconfig.json"), program):  # the program last: it is looked for
+            for path in (program.with_suffix(".runtimeconfig.json"), program):  # the program last: it is tested for
                 (draft / path.name).replace(path)
     return program
 

@@ -24,11 +24,11 @@ def crc64(data: bytes) -> int:
     """
     if len(data) < _LONG:
         return _by_bytes(data, _ONES) ^ _ONES
-    if len(data) > _AT_ONCE:  # so that no copy of it all keeps other threads waiting
+    if len(data) > _AT_ONCE:  # copying everything at once would delay other threads
         pieces = (data[start : start + _AT_ONCE] for start in range(0, len(data), _AT_ONCE))
         return reduce(lambda head, piece: combine(head, crc64(piece), len(piece)), pieces, 0)
     start = bytearray(data)
-    for index in range(8):  # the initial register is the same as inverting the first eight bytes
+    for index in range(8):  # equals starting from the initial register
         start[index] ^= 0xFF
     return _by_bytes(_sum_of_rows(bytes(-len(data) % _ROW) + bytes(start)), 0) ^ _ONES
 

@@ -219,7 +219,7 @@ def _triggers(cron: Cron) -> tuple[Any, ...]:
 
     Days that no month has get none: the library would look for them until the year 9999, for minutes.
     """
-    from apscheduler.triggers.cron import CronTrigger  # here, because importing it takes 50 ms and few need it
+    from apscheduler.triggers.cron import CronTrigger  # takes 50 ms to import, and few need it
 
     days, weekdays = _numbers(cron.day), _numbers(cron.weekday, shift=-1)
     pairs = [(days, weekdays)]
@@ -246,7 +246,7 @@ def _numbers(field: Field, shift: int = 0) -> str:
 def _zone(name: str) -> tzinfo:
     if name == "UTC":
         return UTC
-    from zoneinfo import ZoneInfo  # here, because few schedules name a zone
+    from zoneinfo import ZoneInfo  # few schedules name a zone
 
     try:
         return ZoneInfo(name)

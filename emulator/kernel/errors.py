@@ -36,7 +36,7 @@ class ServiceError(Exception):
     def __init__(self, name: str | None = None, message: str | None = None, /, **fields: Any) -> None:
         text = self.template
         row = self.table.get(name or "")
-        if row is None:  # a class of one error: what is given is its message
+        if row is None:  # a class of one error: the argument is its message
             name, message = type(self).__name__, name
             row = self.table.get(name)
         if row is not None:

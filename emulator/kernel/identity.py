@@ -68,7 +68,7 @@ def default_resource_group(account: str) -> str:
 
 def stable_id(kind: str, account: str, name: str) -> str:
     """Return the id of a role or user: eighteen digits, the same whenever it is asked for."""
-    import hashlib  # with OpenSSL, which commands that sign nothing do without
+    import hashlib  # loads OpenSSL, which commands without signatures do not need
 
     digest = hashlib.sha256(f"{kind}\n{account}\n{name}".encode("utf-8", "replace")).digest()
     return f"3{int.from_bytes(digest[:8], 'big') % 10**17:017d}"

@@ -181,7 +181,7 @@ def _memory() -> tuple[int, int] | None:
 def _open_files() -> int | None:
     for folder in (_PROC / "fd", Path("/dev/fd")):
         try:
-            return len(os.listdir(folder)) - 1  # noqa: PTH208 - names only; one is the listing's own
+            return len(os.listdir(folder)) - 1  # noqa: PTH208 - without the descriptor that lists the folder
         except OSError:
             continue
     return None

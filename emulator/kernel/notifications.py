@@ -55,7 +55,7 @@ class Notifications:
     def __init__(self) -> None:
         if not system.NOTIFICATIONS:
             raise OSError("this system has no notifications of changed files")
-        import ctypes  # 32 classes, and many emulators have no folder to watch
+        import ctypes  # defines 32 classes, and many emulators watch no folder
 
         self._library, self._error_number = ctypes.CDLL(None, use_errno=True), ctypes.get_errno
         self.descriptor = self._checked(self._library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))

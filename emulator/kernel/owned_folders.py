@@ -42,7 +42,7 @@ class OwnedFolder:
             self._lock = (self.folder / _LOCK).open("wb")
             if system.lock(self._lock.fileno()) is not False and (self.folder / _LOCK).exists():
                 break
-            self._lock.close()  # another process took the folder for left behind before it was locked
+            self._lock.close()  # another process removed the folder before it was locked
 
     def close(self) -> None:
         """Remove the folder with everything in it."""
@@ -72,7 +72,7 @@ def sweep(prefix: str, parent: Path, own: Path | None = None) -> None:
                 continue
             if (folder / _LOCK).exists():
                 with (folder / _LOCK).open("rb") as lock:
-                    if system.lock(lock.fileno()):  # held until all is gone: its owner may just be taking it
+                    if system.lock(lock.fileno()):  # locked until all is removed: its owner may be creating it
                         _remove_left(folder)
             elif time.time() - about.st_mtime > _NEW_S:  # noqa: TID251 - compared with the file system's time
                 _remove_left(folder)
@@ -98,7 +98,7 @@ def remove(folder: Path) -> None:
                     place.chmod(0o700)
             if function in (os.unlink, os.rmdir):
                 function(path)
-            elif os.access(path, os.R_OK | os.W_OK | os.X_OK):  # or the same would happen again
+            elif os.access(path, os.R_OK | os.W_OK | os.X_OK):  # otherwise it would fail in the same way again
                 shutil.rmtree(path, onerror=open_up)
 
     shutil.rmtree(folder, onerror=open_up)

@@ -28,7 +28,7 @@ class Phrase(str):
         phrase.fields = fields
         return phrase
 
-    def __str__(self) -> str:  # so that the text of an error whose argument it is remembers too
+    def __str__(self) -> str:  # returns the phrase: str(error) keeps its template
         return self
 
 

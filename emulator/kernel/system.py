@@ -39,7 +39,7 @@ def unknown_names() -> list[str]:
 
 def home() -> Path | None:
     """Return the user's home folder, None when it does not exist or cannot be entered, as for users of servers."""
-    with suppress(RuntimeError, OSError):  # older Pythons raise what keeps this user from looking
+    with suppress(RuntimeError, OSError):  # no home is known, or older Pythons may not look
         if (folder := Path.home()).is_dir() and os.access(folder, os.X_OK):
             return folder
     return None
@@ -55,7 +55,7 @@ def cache() -> Path:
 
 @lru_cache
 def _passing_folder() -> Path:
-    import atexit  # few have no home
+    import atexit  # few users lack a home folder
     import shutil
     import tempfile
 
@@ -182,7 +182,7 @@ def unserved_s(pid: int) -> float:
     0 where the system does not say: only Linux does.
     """
     longest_ns = 0
-    # a thread may end while it is looked at
+    # A thread may end meanwhile.
     with suppress(OSError, ValueError, IndexError), os.scandir(f"/proc/{pid}/task") as threads:
         for thread in threads:
             waited_ns = Path(thread.path, "schedstat").read_text(encoding="ascii").split()[1]

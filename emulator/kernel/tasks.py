@@ -61,7 +61,7 @@ async def start_module(name: str, *arguments: str, stdin: int, stdout: int) -> a
     """
     root = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
-    # -P: a file of the user's working directory must not pass for a module
+    # -P: a file in the working directory must not be imported as a module of the same name
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", name, *arguments),
         stdin=stdin,

@@ -127,7 +127,7 @@ class Turnstile:
         self._chooser = chooser
         self._current = self.steps[0]
         self._numbers = 0
-        for step in self.waiting.values():  # of the schedule before
+        for step in self.waiting.values():  # they were waiting when this schedule began
             self._numbers += 1
             step.number, step.by = self._numbers, 0
         self.waiting = {step.number: step for step in self.waiting.values()}

@@ -317,7 +317,7 @@ class TimeControl:
                 raise SkipEnded(_time_is_over(timeout_s), [shown_work(each) for each in busy])
             async with self._lock_before(deadline, timeout_s):
                 if not self._is_quiet() or (holds is not None and holds()):
-                    continue  # another move came first
+                    continue  # another move of the clock came first
                 event, passed = self._next_reason(holds, otherwise, end, limit_ms)
                 if event is None:
                     return Moved(ran=ran, begin=begin, jumped=tuple(jumped))

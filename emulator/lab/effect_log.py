@@ -90,7 +90,7 @@ class EffectLog:
         key = step_key(flow, execution, step, 1)[:-1]
         rows = self._database.read(
             "SELECT at, trace, cause, fields FROM lab_effects WHERE cause >= ? AND cause < ? ORDER BY seq",
-            (key, f"{key[:-1]}!"),  # every attempt: what follows the blank sorts below the mark
+            (key, f"{key[:-1]}!"),  # every attempt: the key goes on with a blank, which sorts before "!"
         )
         return [effect for effect in map(_effect, rows) if {"function", "result"} <= effect.fields.keys()]
 
@@ -118,7 +118,7 @@ class EffectLog:
             if ids:
                 said = {key: value for key, value in fields.items() if key != "trace"}
                 if self._stands_still():
-                    said["ms"] = 0  # by the emulator's clock, which the time of an effect is counted by
+                    said["ms"] = 0  # durations use the emulator's clock, which stands still
                 text = json.dumps(said, default=str)
                 rows.append((at, trace, cause, f" {' '.join([*ids, *received])} ", text))
         if rows:
@@ -126,7 +126,7 @@ class EffectLog:
                 "INSERT INTO lab_effects (at, trace, cause, ids, fields) VALUES (?, ?, ?, ?, ?)", rows
             )
             self._database.write("DELETE FROM lab_effects WHERE seq <= (SELECT max(seq) FROM lab_effects) - ?", (KEPT,))
-        self._seen = count  # not before: a call that meets a lock is made again
+        self._seen = count  # not earlier: if the state is locked, the write is tried again
 
 
 def _leave() -> None:

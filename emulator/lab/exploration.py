@@ -152,7 +152,7 @@ class Search:
                     (choice["n"], choice["steps"].index(step)) for step in wanted.get(place, ()) if step not in asleep
                 ]
             if history.numbers[place] in asleep:
-                break  # all that follows has been, or will be, begun with this step elsewhere
+                break  # all that follows is explored elsewhere, where it begins with this step
             asleep = {step for step in asleep if not history.depend(place, step)}
         return found
 
@@ -191,7 +191,7 @@ class History:
             leading = [step for step in waiting if step in leads]
             wanted.setdefault(first, []).extend(leading[:1] or waiting)
         never = {step for steps in options.values() for step in steps}.difference(self._place)
-        for place, steps in options.items():  # what has not gone at all could have touched anything
+        for place, steps in options.items():  # a step that has not run may conflict with any other
             wanted.setdefault(place, []).extend(step for step in steps if step in never)
         return wanted
 

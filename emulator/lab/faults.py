@@ -254,7 +254,7 @@ def _check_operation(service: str, wanted: str, known: Collection[str]) -> None:
     """Refuse a name or pattern that fits none of the service's operations."""
     if not wanted or not known or any(fnmatchcase(name.lower(), wanted.lower()) for name in known):
         return
-    import difflib  # only for this message
+    import difflib  # only needed for this message
 
     near = difflib.get_close_matches(wanted[:100], known, n=1)
     raise invalid(f"{service} has no operation {wanted!r}" + (f"; did you mean {near[0]}?" if near else ""))
@@ -264,7 +264,7 @@ def _check_error(wanted: str, known: Collection[str]) -> None:
     """Refuse a code that is nearly a known one."""
     if not wanted or wanted in known:
         return
-    import difflib  # only for this message
+    import difflib  # only needed for this message
 
     if near := difflib.get_close_matches(wanted, known, n=1, cutoff=_MISSPELT):
         raise invalid(f"there is no error {wanted!r}; did you mean {near[0]}?")

@@ -135,7 +135,7 @@ class Faults:
 
 
 async def _disturbed(effect: Effect, subject: Subject, front: NamingFront, call: OperationRequest) -> Response:
-    await asyncio.sleep(effect.delay_ms / 1000)  # also for none: what has begun is not begun again
+    await asyncio.sleep(effect.delay_ms / 1000)  # even 0: other tasks get a turn before the effect
     if effect.delay_ms:
         _raise(effect, subject, front.dialect, hang_up=True)
         if effect.drop == "before":
@@ -191,5 +191,5 @@ def made_error(dialect: Dialect, code: str, status: int, subject: Subject) -> Se
 def _filled(text: str, fields: "_Fields") -> str:
     try:
         return text.format_map(fields)
-    except (ValueError, TypeError):  # a field with a format of its own
+    except (ValueError, TypeError):  # a placeholder with a format specification
         return text

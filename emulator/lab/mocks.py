@@ -282,7 +282,7 @@ class Mocks:
     def take_up(self, by_id: dict[str, Mock], by_name: dict[tuple[str, str], list[Mock]]) -> None:
         """Replace all mocks."""
         self.clear()
-        self.by_id.update(by_id)  # in place: the adapter for functions holds it
+        self.by_id.update(by_id)  # in place, because the adapter for functions refers to this map
         self._by_name.update(by_name)
 
     def find(self, service: str, function: str, qualifier: str) -> Mock | None:

@@ -286,7 +286,7 @@ async def remove_rows(database: Database, account: AccountId) -> None:
     The account's own row is removed last, so that an interrupted removal can be repeated. What memory holds of the
     tables is dropped at the end.
     """
-    from emulator.oss.store import ObjectStore  # small, and rarely needed
+    from emulator.oss.store import ObjectStore  # rarely needed
 
     async for _ in in_turns(ObjectStore(database).removal(account)):
         pass
@@ -299,7 +299,7 @@ async def remove_rows(database: Database, account: AccountId) -> None:
         *((name, "account = :account") for name in sorted(owned, key=_ACCOUNTS.__eq__)),
     ]
     async for name, condition in in_turns(conditions, 1):
-        database.write(f'DELETE FROM "{name}" WHERE {condition}', {"account": account})  # noqa: S608 - names of tables
+        database.write(f'DELETE FROM "{name}" WHERE {condition}', {"account": account})  # noqa: S608 - the names are constants
     database.commit()
     database.forget()
 

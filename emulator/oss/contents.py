@@ -90,7 +90,7 @@ class Contents:
             yield
         finally:
             self._held.subtract(names)
-            self._held += Counter()  # drops what is held no more
+            self._held += Counter()  # removes the names that are not held any more
             self.remove([name for name in names if name in self._doomed])
 
     def remove(self, names: Iterable[str]) -> None:
@@ -197,7 +197,7 @@ class Stream:
             self._holding.__exit__(None, None, None)
 
     def __del__(self) -> None:
-        self.close()  # an answer to HEAD is never iterated, nor one whose client is gone
+        self.close()  # an answer to HEAD, or to a client that has gone, is never iterated
 
     @staticmethod
     def _stretches(parts: list[tuple[Piece, Span]]) -> Iterator[tuple[Piece, Span]]:

@@ -21,7 +21,7 @@ ERRORS: Mapping[str, ErrorRow] = {
     ),
     "MethodNotAllowed": ErrorRow(405, "The specified method is not allowed against this resource."),
     "EntityTooLarge": ErrorRow(400, "Your proposed upload exceeds the maximum allowed size of {limit} bytes."),
-    # the caller
+    # who calls
     "AccessDenied": ErrorRow(403, "You have no right to access this object because of bucket acl."),
     "InvalidAuthorization": ErrorRow(400, "Authorization is invalid: {detail}.", "InvalidArgument"),
     "RequestTimeTooSkewed": ErrorRow(403, "The difference between the request time and the current time is too large."),
@@ -52,7 +52,7 @@ ERRORS: Mapping[str, ErrorRow] = {
     ),
     "BucketNotEmpty": ErrorRow(409, "The bucket has objects. Please delete them first."),
     "TooManyBuckets": ErrorRow(400, "You have attempted to create more buckets than allowed."),
-    # the bucket is in another region than the host name says; field: ``endpoint``, where it is
+    # the bucket is not in the region of the host name; field: ``endpoint``, that of its region
     "WrongEndpoint": ErrorRow(
         403,
         "The bucket you are attempting to access must be addressed using the specified endpoint. "
@@ -92,7 +92,7 @@ ERRORS: Mapping[str, ErrorRow] = {
         400, "The list of parts was not in ascending order. Parts list must specified in order by part number."
     ),
     "EntityTooSmall": ErrorRow(400, "Your proposed upload smaller than the minimum allowed size."),
-    # answered only where a fault asks for it
+    # answered only by injected faults
     "TotalQpsLimitExceeded": ErrorRow(503, "Please reduce your request rate."),
 }
 

@@ -61,7 +61,7 @@ async def taken(storage: ObjectStorage, body: bytes, md5: bytes = b"") -> AsyncI
     try:
         _check_digest(content, md5)
         yield content
-    except Exception:  # a cancelled request may have been written down already: a start sorts that out
+    except Exception:  # not when cancelled: the object may be stored already, and the next start removes unused content
         storage.contents.remove([content.piece.content])
         raise
 
@@ -155,7 +155,7 @@ async def _store(
     storage: ObjectStorage, caller: Caller, place: Place, said: Put, event: str, pieces: tuple[Piece, ...], etag: str,
     crc: int, *, kind: Kind = "Normal", target: str = "",
 ) -> StoredObject:  # fmt: skip
-    model, bucket = await writable(storage, caller, place, may_replace=said.may_replace)  # taking in content took time
+    model, bucket = await writable(storage, caller, place, may_replace=said.may_replace)  # it took time to get here
     old = model.get(place.bucket, place.key)
     new = StoredObject(
         key=place.key, kind=kind, pieces=pieces, etag=etag, crc=crc, modified_at=caller.now,

@@ -36,7 +36,7 @@ _EVERYWHERE = ("oss-accelerate.aliyuncs.com", "oss-accelerate-overseas.aliyuncs.
 def caller_of(call: OperationRequest) -> Caller:
     """Return the caller of a request; only after authentication."""
     principal = call.principal
-    assert principal is not None  # authentication comes before the operation
+    assert principal is not None  # every request has been authenticated
     return Caller(
         account=principal.account,
         region=call.region if call.host.endswith(".aliyuncs.com") and not call.host.endswith(_EVERYWHERE) else "",

@@ -29,7 +29,7 @@ class _Key(FakeKey):
     """An S3 key without its bytes, which are in files."""
 
     def __new__(cls, *_: Any, **__: Any) -> "_Key":
-        return object.__new__(cls)  # moto's own would keep every key there ever was, for its reset
+        return object.__new__(cls)  # moto's own __new__ would keep every key for its reset
 
     def __init__(self, account: str, bucket: str, name: str, size: int, etag: str, modified_at: Millis) -> None:
         super().__init__(
@@ -66,7 +66,7 @@ class _Multipart(FakeMultipart):
     """An upload under way."""
 
     def __new__(cls, *_: Any, **__: Any) -> "_Multipart":
-        return object.__new__(cls)  # as for keys
+        return object.__new__(cls)  # not moto's own: see the keys
 
     def __init__(self, account: str, upload: Upload) -> None:
         super().__init__(upload.key, CaseInsensitiveDict(upload.attributes.metadata), account, _PARTITION)

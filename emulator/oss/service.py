@@ -65,8 +65,8 @@ class LazyStorage:
         """Return the store and its operations by route; the first call loads them."""
         if self._opened is None:
             await asyncio.to_thread(_import)
-        if self._opened is None:  # another call may have come first
-            from emulator.oss import buckets, objects, settings, uploads  # imported by now
+        if self._opened is None:  # another call may have opened it meanwhile
+            from emulator.oss import buckets, objects, settings, uploads  # already imported
             from emulator.oss.storage import ObjectStorage
 
             storage = ObjectStorage(
@@ -77,7 +77,7 @@ class LazyStorage:
         return self._opened
 
     def _rows(self) -> "ObjectStore":
-        from emulator.oss.store import ObjectStore  # small, and rarely needed
+        from emulator.oss.store import ObjectStore  # rarely needed
 
         return ObjectStore(self._database)
 
@@ -85,7 +85,7 @@ class LazyStorage:
         """Whether a caller without a key may read an object, or write one."""
         try:
             acls = self._rows().acls(bucket, key)
-        except UnicodeEncodeError:  # the name is not UTF-8; there cannot be such an object
+        except UnicodeEncodeError:  # the name is not UTF-8: no such object can exist
             return False
         if acls is None:
             return False
@@ -146,7 +146,7 @@ class LazyStorage:
 def _import() -> None:
     import emulator.oss.buckets
     import emulator.oss.contents
-    import emulator.oss.uploads  # noqa: F401 - imported for `opened`, which must not take the time
+    import emulator.oss.uploads  # noqa: F401 - imported early for `opened`, which must be quick
 
 
 def _remove_drafts(folder: Path) -> None:

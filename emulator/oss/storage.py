@@ -210,7 +210,7 @@ class ObjectStorage:
             while self._model is None:
                 seen = self._forgotten
                 model = await self._built()
-                if seen == self._forgotten:  # or it is of rows that have changed on the way
+                if seen == self._forgotten:  # otherwise rows were replaced meanwhile
                     self._model = model
         finally:
             self._loading = None
@@ -225,7 +225,7 @@ class ObjectStorage:
             model.put_upload(name, upload)
             async for part in in_turns(parts, _SLICE):
                 model.put_part(name, upload.id, part)
-        if not self._swept:  # later there is content on its way into the rows
+        if not self._swept:  # only the first time: later, content may be stored before its rows are
             await self.contents.keep_only(self.rows.contents())
             self._swept = True
         return model
@@ -237,7 +237,7 @@ class ObjectStorage:
 
 def _new_model() -> "S3Model":
     try:
-        from emulator.oss.s3 import S3Model  # imports moto: slow, and only there with the extra "oss"
+        from emulator.oss.s3 import S3Model  # imports moto, which is slow and needs the extra "oss"
     except ImportError as error:
         _log.warning("object storage cannot be loaded: %s", error)
         raise OssError("ExtraMissing") from error

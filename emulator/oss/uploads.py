@@ -77,7 +77,7 @@ async def _put_part(
         raise invalid("partNumber", str(number), text)
     await _find(storage, call)
     async with taken(storage, body, md5) as content:
-        model, bucket, upload = await _find(storage, call)  # taking in the content took time
+        model, bucket, upload = await _find(storage, call)  # looked up again: receiving the content took time
         old, at = model.part(bucket.name, upload.id, number), call.now
         part = Part(number=number, piece=content.piece, etag=content.etag, crc=content.crc, modified_at=at)
         with storage.unit():
@@ -257,7 +257,7 @@ async def post_object(storage: ObjectStorage, call: OperationRequest) -> Respons
     parts: dict[str, FormField] = {}
     try:
         for field in form_of(call.http):
-            parts.setdefault(field.name.lower(), field)  # the first counts, whose name is checked for permission too
+            parts.setdefault(field.name.lower(), field)  # the first counts, here and in the check of the policy
     except MalformedForm as error:
         text = "The body of your POST request is not well-formed multipart/form-data."
         raise invalid("body", str(error), text) from None

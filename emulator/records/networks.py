@@ -273,12 +273,12 @@ def _shown(networks: Networks, call: OperationRequest, kind: Kind, records: list
 
 
 def _tag(kind: Kind, key: str, value: str) -> dict[str, str]:
-    prefix = "Tag" if kind.product == "ecs" else ""  # each product has its own words
+    prefix = "Tag" if kind.product == "ecs" else ""  # the products name these members differently
     return {f"{prefix}Key": key, f"{prefix}Value": value}
 
 
 def _wanted(kind: Kind, parameters: Mapping[str, str]) -> Wanted:
-    ids = parameters.get(kind.identity) or parameters.get(f"{kind.identity}s", "")  # one, a comma list, or JSON
+    ids = parameters.get(kind.identity) or parameters.get(f"{kind.identity}s", "")  # one id, ids with commas, or JSON
     return Wanted(
         names=re.findall(r"[a-z]+-[0-9a-z]+", ids) if ids else None,
         content={name: value for name in (kind.title, kind.parent) if (value := parameters.get(name, ""))},

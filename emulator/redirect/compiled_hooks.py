@@ -58,7 +58,7 @@ def with_java(environ: Mapping[str, str]) -> dict[str, str]:
     try:
         java = java_program(environ)
     except CompilerMissing:
-        return dict(environ)  # the trust store takes longer than the rest
+        return dict(environ)  # not for nothing: making the trust store takes long
     options = [_quoted_java(option) for option in (*_java_proxy(environ, java), *_java_trust(environ))]
     return {**environ, JAVA_VARIABLE: " ".join(filter(None, (*options, environ.get(JAVA_VARIABLE))))}
 
@@ -123,7 +123,7 @@ def _trust_store(bundle: bytes) -> bytes:
     end = b"-----END CERTIFICATE-----"
     trusted: dict[bytes, PKCS12Certificate] = {}
     for number, piece in enumerate(bundle.split(end)[:-1]):
-        with warnings.catch_warnings(action="ignore"), suppress(ValueError):  # of authorities with odd numbers
+        with warnings.catch_warnings(action="ignore"), suppress(ValueError):  # invalid serial numbers
             certificate = x509.load_pem_x509_certificate(piece[piece.index(b"-----BEGIN") :] + end)
             trusted.setdefault(certificate.tbs_certificate_bytes, PKCS12Certificate(certificate, b"ca%d" % number))
     return serialize_java_truststore(list(trusted.values()), BestAvailableEncryption(STORE_PASSWORD.encode()))

@@ -60,7 +60,7 @@ def write_bundle(authority: Path, bundle: Path, environ: Mapping[str, str]) -> N
     with drafted(bundle) as draft, draft.open("wb") as target:
         for path in dict.fromkeys([authority, *(trusted.resolve() for trusted in _trusted(environ))]):
             with path.open("rb") as source:
-                while piece := source.read(_PIECE):  # the server stays small: never a whole bundle in memory
+                while piece := source.read(_PIECE):  # in pieces, so that the server's memory stays small
                     target.write(piece)
             target.write(b"\n")
 
@@ -139,7 +139,7 @@ def allowing(proxy: str, environ: Mapping[str, str], hosts: str) -> str:
     Both are lists with commas. Many build tools do not read ``NO_PROXY``; the proxy passes calls to its hosts on for
     them.
     """
-    from emulator.http.proxy import FORWARDING, forwarding_user  # loads asyncio, which most commands do without
+    from emulator.http.proxy import FORWARDING, forwarding_user  # imports asyncio, which most commands do not need
 
     exceptions = without_the_cloud(environ.get("NO_PROXY") or environ.get("no_proxy") or "")
     allowed = [entry.strip() for entry in f"{hosts},{exceptions}".split(",") if entry.strip()]

@@ -60,7 +60,7 @@ def enter(emulator: Mapping[int, int], folder: Path) -> None:
         raise NoNetwork(f"this system gives no network of its own: {error}") from error
     sockets = [names, *listeners]
     socket.send_fds(near, [b"+"], [each.fileno() for each in sockets])
-    near.recv(1)  # the relay has them
+    near.recv(1)  # the relay has received them
     for each in (near, *sockets):
         each.close()
 
@@ -196,7 +196,7 @@ class Relay:
                 far_reader, far_writer = await asyncio.open_connection(*target)
                 await asyncio.gather(_pump(reader, far_writer), _pump(far_reader, writer))
         except OSError:
-            pass  # the command sees its connection end
+            pass  # the command notices that its connection ends
         finally:
             writer.close()
 

@@ -64,7 +64,7 @@ class Exchange:
         try:
             os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(draft)) as target:
-                target.execute("PRAGMA journal_mode=OFF")  # a draft that is not whole is never read
+                target.execute("PRAGMA journal_mode=OFF")  # an incomplete draft is never read
                 target.execute(f"PRAGMA synchronous={'FULL' if self._database.durability == 'full' else 'OFF'}")
                 source.backup(target)
             kept = path.with_name(path.name + _KEPT)
@@ -82,7 +82,7 @@ class Exchange:
 
         Raises: sqlite3.Error, CommitFailed; nothing is replaced then.
         """
-        # the module sqlite3 takes the lock once more
+        # `Connection.backup` takes the lock by itself, and reports here if it is held
         copy = partial(content.backup, progress=self._database.lock.copying)
         await _change_whole(self._database, copy)
         self._has_replaced = True
@@ -117,12 +117,12 @@ async def empty(database: Database, kept: Collection[str]) -> None:
     Raises: sqlite3.Error, CommitFailed; nothing is deleted then.
     """
     rows = database.read(
-        # those whose rows take others with them last, when these have gone
+        # tables with triggers last: rows that a trigger deletes have gone by then
         "SELECT name FROM sqlite_master AS tables WHERE type = 'table' ORDER BY EXISTS "
         "(SELECT 1 FROM sqlite_master AS triggers WHERE type = 'trigger' AND triggers.tbl_name = tables.name)"
     )
     names = [row[0] for row in rows.fetchall()]
-    # a table is emptied quickly unless each row that goes is looked at: nothing is left that could name it
+    # Without foreign keys SQLite empties a table quickly, and no row remains that could refer to a deleted one.
     deletions = [f'DELETE FROM "{name}"' for name in names if name not in kept]  # noqa: S608 - names of tables
 
     def change(connection: sqlite3.Connection) -> None:

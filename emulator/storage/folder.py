@@ -117,7 +117,7 @@ class StateFolder:
 
         Raises: sqlite3.OperationalError when the database cannot be made or opened.
         """
-        import sqlite3  # where files cannot be locked
+        import sqlite3  # only needed where files cannot be locked
 
         holder = sqlite3.connect(self.path / "lock.db", timeout=0, isolation_level=None)
         try:
@@ -134,7 +134,7 @@ class StateFolder:
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
     """Make a folder for a run that keeps nothing, and remove it at the end; `sweep_scratch` removes those left."""
-    from emulator.kernel.owned_folders import OwnedFolder  # such runs only
+    from emulator.kernel.owned_folders import OwnedFolder  # only needed for ephemeral runs
 
     with OwnedFolder(_SCRATCH) as owned:
         yield owned.folder
@@ -142,6 +142,6 @@ def scratch_folder() -> Iterator[Path]:
 
 def sweep_scratch(own: Path) -> None:
     """Remove the folders of ephemeral runs that were killed; *own* is that of this run. May take seconds."""
-    from emulator.kernel.owned_folders import sweep  # such runs only
+    from emulator.kernel.owned_folders import sweep  # only needed for ephemeral runs
 
     sweep(_SCRATCH, own.parent, own)

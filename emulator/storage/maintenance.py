@@ -88,7 +88,7 @@ class Checkpoints:
         in_trouble = False
         while self._written.wait() and not self._closing.wait(self._interval_s):
             self._written.clear()
-            if self._closing.is_set():  # `close` came in between, and its wake-up has just been cleared
+            if self._closing.is_set():  # `close` was called meanwhile, and its wake-up has just been cleared
                 return
             if self._overgrown or self._database.commits <= self._settled:
                 continue

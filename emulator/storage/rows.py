@@ -142,7 +142,7 @@ class Row(Generic[T]):
     def item(self, row: Sequence[Any]) -> T:
         """Return the object whose columns hold *row*; an attribute is None where its last column is null."""
         values = list(row)
-        for place, read, width in self._read:  # from the last one on: what lies over several columns moves the rest
+        for place, read, width in self._read:  # backwards: merging columns moves those that follow
             last = values[place + width - 1]
             if width > 1:
                 values[place : place + width] = [None if last is None else read(*values[place : place + width])]
@@ -183,7 +183,7 @@ class Rows(Row[T]):
         self.select = f"SELECT {self.text} FROM {table}"  # noqa: S608 - names of attributes
         written = (*owner, *self.names)
         marks = ", ".join("?" * len(written))
-        self.put = f"INSERT OR REPLACE INTO {table} ({', '.join(written)}) VALUES ({marks})"  # noqa: S608 - as above
+        self.put = f"INSERT OR REPLACE INTO {table} ({', '.join(written)}) VALUES ({marks})"  # noqa: S608 - names of columns
 
 
 class RowStore:

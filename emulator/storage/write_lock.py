@@ -109,7 +109,7 @@ class WriteLock:
                 return
             self._connection.execute("ROLLBACK")
         except sqlite3.Error:
-            _log.debug("the lock on %s cannot be asked for", self._name)  # the next statement says why
+            _log.debug("the lock on %s cannot be asked for", self._name)  # the next statement raises the reason
         self.held_elsewhere = False
         _log.warning("the lock on %s is free again", self._name)
         self._wake_some()

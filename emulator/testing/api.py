@@ -88,7 +88,7 @@ class Api:
         self._token = token
         self._timeout_s = timeout_s
         self._session: requests.Session = load_requests().Session()
-        self._session.trust_env = False  # a proxy of the environment does not lead here
+        self._session.trust_env = False  # the emulator is not reached through a proxy
         self._clock = SystemClock()
         self._ids = RandomIds()
 

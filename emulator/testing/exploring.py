@@ -93,7 +93,7 @@ def explored(
 
     @wraps(test)
     def run_all(**arguments: Any) -> None:
-        exploration = Exploration(**settings)  # of a property each example is explored anew
+        exploration = Exploration(**settings)  # a property explores anew for each example
         _freeze(kit)
         if given is not None:
             try:
@@ -149,7 +149,7 @@ def _explore(
         try:
             _run(kit, test, exploration, arguments, schedule)
         except _FAILURES as error:
-            if not type(error).__module__.startswith("hypothesis"):  # which does not want this example
+            if not type(error).__module__.startswith("hypothesis"):  # Hypothesis raises it to reject the example
                 error.add_note(found.failure(error))
             raise
         found.passed()
@@ -255,7 +255,7 @@ def keep(kit: Localyun, exploration: Mapping[str, Any], folder: Path) -> str:
 
     Returns a line with its address in the latter's console, "" when none runs.
     """
-    with suppress(ApiError):  # too much to keep
+    with suppress(ApiError):  # too large to store
         kit.api.admin("POST", "explorations", exploration)
     other = kit_of_project(folder)
     if other is None:

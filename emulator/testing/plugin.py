@@ -262,7 +262,7 @@ def localyun(_localyun_saved: "Localyun", request: pytest.FixtureRequest) -> "It
     kit.schedule = _schedule(request.config)
     name = _SHARE_ID.sub("", request.node.nodeid).removesuffix(
         "[]"
-    )  # what a test calls its things is no matter of shares
+    )  # names that a test chooses must not depend on shares
     kit.begin(name, request.path.parent, _BASELINE)
     request.node.stash[_KIT] = kit
     try:
@@ -295,7 +295,7 @@ def _explored(
     kit: "Localyun", test: Callable[..., Any], item: pytest.Function, marker: pytest.Mark
 ) -> Callable[..., Any]:
     """Return a test that tries this worker's schedules; of a property, for each example of Hypothesis."""
-    from emulator.testing.api import TestingError  # requests and the rest of the kit
+    from emulator.testing.api import TestingError  # imports requests and the rest of the kit
     from emulator.testing.exploring import explored
 
     share = getattr(item, "callspec", None) and item.callspec.params.get(_SHARE)
@@ -323,7 +323,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: "pytest.CallInfo[None]") 
     report = yield
     kit = item.stash.get(_KIT, None)
     if kit is not None and report.failed and report.when == "call":
-        from emulator.testing.story import story  # for a failure only
+        from emulator.testing.story import story  # only needed for failures
 
         report.sections.append(("localyun", story(kit)))
     if kit is not None and (kit.explored or kit.exploration is not None) and report.when == "call":
@@ -357,9 +357,9 @@ def _claim_name() -> None:
     Raises: UsageError when it does.
     """
     try:
-        from localyun import claim_name  # a project that uses no fixture is left alone
+        from localyun import claim_name  # here, so that a project without fixtures is left alone
     except ImportError:
-        return  # a checkout on the search path, without an installation
+        return  # the package is on the search path, but not installed
     try:
         claim_name()
     except ImportError as error:
@@ -374,7 +374,7 @@ def _functions_folder(config: pytest.Config, *, must_exist: bool = True) -> Path
         return chosen
     root = config.rootpath
     beside = [root / "functions", config.invocation_params.dir / "functions"]
-    if root.name.startswith("test"):  # a run without a configuration has its only argument for a root
+    if root.name.startswith("test"):  # without a configuration the only argument is the root
         beside.append(root.parent / "functions")
     return next((folder for folder in beside if folder.is_dir()), None)
 

@@ -20,7 +20,7 @@ def story(kit: "Localyun") -> str:
     """Return a report of what the emulator did; when it does not answer, a line that says so."""
     try:
         lines: list[Line] = kit.api.admin("GET", "report")["lines"]
-    except Exception as error:  # a report must not hide the failure it is about
+    except Exception as error:  # an error here must not hide the test's failure
         return f"the emulator does not answer: {error}"
     parts = [_waiting(kit), _unused(kit), _requests(lines), _output(lines), *_trees(kit)]
     return "\n\n".join(part for part in parts if part) or "no request reached the emulator"
@@ -88,7 +88,7 @@ def _trees(kit: "Localyun") -> list[str]:
     for flow, execution in kit.begun()[-_TREES:]:
         try:
             tree = kit.command("flow", "history", flow, execution).rstrip().splitlines()
-        except Exception as error:  # deleted by the test, perhaps
+        except Exception as error:  # the test may have deleted it
             tree = str(error).splitlines()
         if len(tree) > _LINES:
             tree = [*tree[:_LINES], f"... {len(tree) - _LINES} lines more"]

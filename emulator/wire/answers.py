@@ -118,7 +118,7 @@ def read_answer(answer: Any) -> Answer:
     Raises: ValueError with a sentence.
     """
     if not isinstance(answer, Mapping):
-        raise ValueError("each of the answers must be an object")  # noqa: TRY004 - told to a user, like the others
+        raise ValueError("each of the answers must be an object")  # noqa: TRY004 - shown to the user, like the others
     unknown = [name for name in answer if name not in {*_ALSO, "return", "error", "delay", "never"}]
     if unknown:
         text = "an answer has no member {name!r}; it has return (or returns), error (or raises), delay and never"

@@ -276,7 +276,7 @@ class RpcFront:
                 answer.set_result(self._render(reply.result(), call))
 
         reply.add_done_callback(replied)
-        answer.add_done_callback(lambda _: reply.cancel())  # the client has gone; a finished reply is not affected
+        answer.add_done_callback(lambda _: reply.cancel())  # if the client has gone; a finished reply is not affected
         return answer
 
     def _render(self, reply: Reply, call: OperationRequest) -> Response:

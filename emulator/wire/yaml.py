@@ -372,7 +372,7 @@ def _integer(text: str) -> int:
 
 
 def _loader() -> Any:
-    import yaml  # it is loaded already
+    import yaml  # already imported
 
     return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 

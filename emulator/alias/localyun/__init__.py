@@ -8,7 +8,7 @@ is needed, and then it is this installation's. In a checkout this folder is in `
 import os
 import sys
 
-TYPE_CHECKING = False  # that of ``typing``, whose import would be a tenth of ``--help``
+TYPE_CHECKING = False  # as in ``typing``, whose import would be a tenth of ``--help``
 if TYPE_CHECKING:
     from typing import Any
 
@@ -43,7 +43,7 @@ def claim_name() -> None:
 def main() -> int:
     """Run the command ``localyun``."""
     claim_name()
-    from emulator.cli.main import main as run  # the name is claimed by now
+    from emulator.cli.main import main as run  # possible now that the name is claimed
 
     return run()
 

@@ -28,7 +28,7 @@ def add_resources(server: MCPServer, project: Project) -> None:
     async def read(*words: str, detail: bool = True) -> str:
         try:
             return await project.ask(*words, detail=detail)
-        except ToolError as error:  # which the SDK would take for a crash here, and say nothing of it
+        except ToolError as error:  # the SDK would take a ToolError for a crash here and hide its text
             raise ResourceError(str(error)) from error
 
     @server.resource("flow://{flow}", description="A flow with its definition")

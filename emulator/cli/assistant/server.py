@@ -48,7 +48,7 @@ def serve_http(project: Project, port: int, token: str) -> None:
 
     config = uvicorn.Config(guarded, host=HOST, port=port, log_config=None, access_log=False, lifespan="on")
     socket = config.bind_socket()
-    socket.listen(config.backlog)  # or who connects to the address as soon as it is printed would be refused
+    socket.listen(config.backlog)  # a client may connect as soon as the address is printed
     print(f"http://{HOST}:{socket.getsockname()[1]}/mcp", file=sys.stderr, flush=True)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     uvicorn.Server(config).run(sockets=[socket])

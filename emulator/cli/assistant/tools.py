@@ -57,7 +57,7 @@ async def _loss_by(project: Project, file: str, *, remove: bool) -> str:
         planned = await project.ask("deploy", project.file(file or "."), *project.within, *options, "--plan", "--json",
                                     detail=True)  # fmt: skip
         steps = json.loads(planned[planned.index("{") :])["plan"]
-    except (ToolError, ValueError):  # which deploying says as well
+    except (ToolError, ValueError):  # deploying reports the same error
         return ""
     gone = [f"{each['type']} {each['logicalName']}" for each in steps if each["action"] in {"delete", "replace"}]
     more = f" and {len(gone) - _MOST_NAMED} more" if len(gone) > _MOST_NAMED else ""

@@ -57,7 +57,7 @@ def candidates(words: Sequence[str], names: Callable[[str], Iterable[str]]) -> s
     """Return the candidates for the last of *words*; *names* returns the names of a kind, such as ``QUEUE``."""
     *before, begun = words or [""]
     parser = build(before)
-    place, kind = 0, ""  # of the next positional, and what an option waits for
+    place, kind = 0, ""  # the index of the next positional; the kind of value that an option waits for
     offered: Iterable[str] = ()
     for word in before:
         if kind:

@@ -54,7 +54,7 @@ def check(arguments: Namespace, settings: Settings) -> int:
                 seen = state
                 try:
                     _check(arguments)
-                except CommandFailed as error:  # it may be there again in a moment
+                except CommandFailed as error:  # the file may be missing while an editor saves it
                     say(str(error))
             pause(WATCH_INTERVAL_S)
     except KeyboardInterrupt:
@@ -207,7 +207,7 @@ def _refuse(arguments: Namespace, error: "DefinitionError") -> None:
         return
     name = "<stdin>" if arguments.file == STANDARD_INPUT else arguments.file
     for each in mistakes:
-        # The form that editors and CI systems read, and where they read it.
+        # The format and the stream that editors and CI systems parse.
         message = said(each.message, _)
         text = _("{field}: {message}", field=each.field, message=message) if each.field else message
         say(f"{name}:{each.line}:{each.column}: {text}")
@@ -230,7 +230,7 @@ def pointed_at(expression: str, position: int) -> tuple[str, str]:
 
     A long line is cut around the position. Characters that take two cells count as two.
     """
-    from unicodedata import east_asian_width  # here: see run()
+    from unicodedata import east_asian_width  # few calls need the width of characters
 
     start = expression.rfind("\n", 0, position) + 1
     line = expression[start:].partition("\n")[0].replace("\t", " ")

@@ -132,7 +132,7 @@ def _rehearse(
 
     Raises: CommandFailed when a service would refuse it.
     """
-    from emulator.cli.rehearsal import stage_like  # with the services
+    from emulator.cli.rehearsal import stage_like  # imports the services
 
     try:
         with stage_like(client) as stage:

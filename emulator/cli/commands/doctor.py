@@ -114,7 +114,7 @@ def _functions(client: Client | None) -> Findings:
 
 def _clocks(config: Config, client: Client | None) -> Findings:
     answer = client.admin("GET", "clock") if client else None
-    return clocks(config.state, SystemClock().now(), answer)  # read after the answer, not before a slow look at names
+    return clocks(config.state, SystemClock().now(), answer)  # the time is read right after the answer
 
 
 def answering(settings: Settings) -> Client | None:
@@ -203,7 +203,7 @@ def _all_resolved(hosts: Sequence[str], resolver: Resolve, limit_s: float) -> di
     threads = [Thread(target=look, args=(host,), daemon=True) for host in hosts]
     for thread in threads:
         thread.start()
-    for thread in threads:  # a resolver without a network may take half a minute: the threads are left behind then
+    for thread in threads:  # without a network a resolver may take half a minute: slower threads are abandoned
         thread.join(limit_s / len(threads))
     return dict(resolved)
 

@@ -75,7 +75,7 @@ def _enter_network(environ: Mapping[str, str], state: Path) -> None:
     """
     if not system.NETWORK:
         raise CommandFailed(_("--network runs the command in its own network, which needs Linux"))
-    from emulator.redirect import network  # needed with this option only, and not there on Windows
+    from emulator.redirect import network  # needed with this option only, and not available on Windows
 
     variables = {80: "LOCALYUN_HTTP_PORT", 443: "LOCALYUN_HTTPS_PORT"}
     own = {usual: int(environ[name]) for usual, name in variables.items() if name in environ}
@@ -95,7 +95,7 @@ def _started(settings: Settings) -> Iterator[tuple[Client, Path]]:
         try:
             yield client, state
         finally:
-            with suppress(NoEmulator):  # the command may have stopped it
+            with suppress(NoEmulator):  # the command may have stopped the emulator
                 end(client)
 
 
@@ -134,7 +134,7 @@ def _address(client: Client, state: Path) -> dict[str, str]:
         raise CommandFailed(text.format(address=client.endpoint.http))
     https = client.endpoint.https or client.admin_address(
         "status", "https"
-    )  # where LOCALYUN_ENDPOINT names only the first
+    )  # where LOCALYUN_ENDPOINT gives only the address for http
     bundle = _bundle(state / "ca")
     if https is None or bundle is None:
         text = _("there is no certificate authority in {state}, so the command's https calls to the cloud will fail")
@@ -184,7 +184,7 @@ def become(command: Sequence[str], environ: Mapping[str, str]) -> int:
     """
     if not system.EXEC:
         return run_child(command, environ)
-    for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and what is ignored stays so in the new program
+    for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores these signals, and the new program would inherit that
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_DFL)
     sys.stdout.flush()

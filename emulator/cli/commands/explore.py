@@ -119,7 +119,7 @@ def _explored(client: Client, mocks: list[dict[str, Any]], *, keeps: bool) -> It
                 for mock in added:
                     client.admin("DELETE", f"mocks/{mock}")
                 client.admin("POST", "clock", {"freeze": frozen})
-            with suppress(CallRefused):  # interrupted before it was made
+            with suppress(CallRefused):  # an interruption may come before the checkpoint exists
                 client.admin("DELETE", begin)
             client.admin("DELETE", before)
 
@@ -206,9 +206,9 @@ def _run(client: Client, arguments: Namespace, schedule: Mapping[str, Any]) -> t
         client.admin("POST", "skip", {"until": {"quiet": True}, "limit": arguments.limit, "timeout": "60s"})
     except CallRefused as refusal:
         if "active" not in refusal.content:
-            raise  # else it waits for something outside, which is an outcome too
+            raise  # otherwise the executions wait for something outside, which is an outcome too
     view = client.admin("GET", "schedule")
-    is_express = "ErrorCode" in started  # which has ended, and is kept nowhere
+    is_express = "ErrorCode" in started  # an express execution has ended, and is not stored
     ended = started if is_express else client.workflow("DescribeExecution", FlowName=flow, ExecutionName=name)
     trace = started["RequestId"] if is_express else f"{quote(flow, safe='')}/{quote(name, safe='')}"
     tree = client.admin("GET", f"trace/{trace}")["tree"]
@@ -258,7 +258,7 @@ def _tell(arguments: Namespace, search: Search, outcomes: list[dict[str, Any]], 
     say(_("{found}; schedules tried: {tried} of {known}", found=found, tried=search.tried, known=search.known))
     if search.tried == 1:
         note(_("The effects have only one order; --faults also injects faults."))
-    with suppress(CommandFailed):  # an emulator without a console
+    with suppress(CommandFailed):  # the emulator has no console
         if page and not arguments.no_link:
             say(_("The outcomes in the console (the link works once):") + f"\n  {link(client, page)[0]}")
 

@@ -102,7 +102,7 @@ def _make_room(folder: Path, file: str, *, overwrite: bool) -> None:
     """Refuse to overwrite existing files, unless *overwrite*, which deletes those of an earlier export."""
     if folder.is_file():
         raise WrongUsage(_("{folder} is a file", folder=folder))
-    there = [name for name in (file, _CODE) if os.path.lexists(folder / name)]  # a link would be written through
+    there = [name for name in (file, _CODE) if os.path.lexists(folder / name)]  # exists() misses a broken link
     if there and not overwrite:
         text = _("{folder} already contains {name}; choose another folder, or overwrite it with --overwrite")
         raise CommandFailed(text.format(folder=folder, name=there[0]))

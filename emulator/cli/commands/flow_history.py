@@ -28,7 +28,7 @@ def follow(client: Client, arguments: Namespace, execution: str) -> int:
         say(_("execution {name}", name=execution))
     seen = 0
     while True:
-        # Asked before the history, so that a final status means that the history is complete.
+        # The status is read before the history: when it is final, the history is complete.
         state = client.workflow("DescribeExecution", FlowName=arguments.flow, ExecutionName=execution)
         new = [event for event in read_history(client, arguments.flow, execution) if event["EventId"] > seen]
         if new:

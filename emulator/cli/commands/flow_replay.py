@@ -53,7 +53,7 @@ def replay(arguments: Namespace, settings: Settings) -> int:
         write(Path(arguments.report), json.dumps(rehearsal.report(replayed), indent=2) + "\n")
     line = None
     if replayed.difference is not None:
-        # of a recorded step that the definition does not have, the line of what comes in its place
+        # for a recorded step that the definition lacks, the line of the step that replaces it
         steps = replayed.difference.step, replayed.difference.found.partition(" ")[2]
         line = next((found for step in steps if (found := rehearsal.line_of(root, step)) is not None), None)
     if wants_json(arguments):

@@ -131,7 +131,7 @@ def _files(names: Sequence[str]) -> list[Path]:
 
 
 def _read(file: Path, parameters: Mapping[str, str], within: Path | None = None) -> "Suite":
-    from emulator.services.workflow.rehearsal.cases import read_suite  # loads the languages
+    from emulator.services.workflow.rehearsal.cases import read_suite  # imports the expression languages
     from emulator.services.workflow.rehearsal.documents import CaseError
 
     try:
@@ -147,7 +147,7 @@ def _run(suite: "Suite", chosen: list[int], jobs: int) -> "tuple[Coverage, list[
     if len(chosen) < MANY or jobs < 2:
         ran = _run_some(suite, chosen)
     else:
-        from concurrent.futures import ProcessPoolExecutor  # for many cases only
+        from concurrent.futures import ProcessPoolExecutor  # only for many cases
 
         size = -(-len(chosen) // jobs)
         parts = [chosen[at : at + size] for at in range(0, len(chosen), size)]
@@ -305,7 +305,7 @@ def cases(arguments: Namespace, settings: Settings) -> int:
     if wants_json(arguments):
         say_json({"cases": proposed, "missing": [item._asdict() for item in missing]})
         return DONE
-    import yaml  # here only: slow to import
+    import yaml  # slow to import, and rarely needed
 
     folder = Path(arguments.output).parent if arguments.output else Path()
     given = {"parameters": dict(parameters)} if parameters else {}

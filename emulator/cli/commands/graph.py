@@ -42,7 +42,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
 
 def open_picture(path: Path) -> None:
     """Show a picture in the user's browser, if there is one."""
-    import webbrowser  # for --open only
+    import webbrowser  # only for --open
 
     if not webbrowser.open(path.absolute().as_uri()):
         complain(_("{file} cannot be opened: there is no browser", file=path))
@@ -112,13 +112,13 @@ def read_record(path: Path | None) -> list[Recorded]:
     """Return the executions in a record, in order; incomplete lines are left out."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines() if path is not None else []
-    except OSError:  # no execution came to its end
+    except OSError:  # no execution has ended yet
         return []
     events = []
     for line in lines:
         try:
             events.append(json.loads(line))
-        except ValueError:  # the disk was full, and the client has said so
+        except ValueError:  # a line is incomplete when the disk was full; the client has reported that
             continue
     return events
 

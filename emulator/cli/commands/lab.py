@@ -238,13 +238,13 @@ def add_sink(arguments: Namespace, settings: Settings) -> int:
 def list_sinks(arguments: Namespace, settings: Settings) -> int:
     """List the sinks."""
     sinks = connect(settings).admin("GET", "sinks")["sinks"]
-    rows = [[sink[name] for name in _SINKS.values()] for sink in sinks]  # addresses uncut
+    rows = [[sink[name] for name in _SINKS.values()] for sink in sinks]  # addresses are printed in full
     return show_rows(arguments, tuple(_SINKS), rows, sinks)
 
 
 def show_sink(arguments: Namespace, settings: Settings) -> int:
     """Print the requests a sink has received."""
-    name = arguments.name.rstrip("/").rpartition("/")[2]  # its address will do
+    name = arguments.name.rstrip("/").rpartition("/")[2]  # an address is accepted as well as a name
     requests = connect(settings).admin("GET", f"sinks/{quote(name, safe='')}")["requests"]
     if not arguments.full or wants_json(arguments):
         return show_table(arguments, _REQUESTS, requests)

@@ -126,7 +126,7 @@ def export_spans(answer: dict[str, Any], url: str) -> int:
 
     Raises: CommandFailed without the extra, or when the collector refuses the spans.
     """
-    import hashlib  # spans only
+    import hashlib  # only needed for spans
 
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -172,7 +172,7 @@ def export_spans(answer: dict[str, Any], url: str) -> int:
     try:
         result = exporter.export(spans)
     finally:
-        exporter.shutdown()  # type: ignore[no-untyped-call]  # the library leaves it out
+        exporter.shutdown()  # type: ignore[no-untyped-call]  # the library does not annotate it
     if result is not SpanExportResult.SUCCESS:
         raise CommandFailed(_("the spans could not be sent to {url}: {error}", url=url, error=result.name))
     return len(spans)

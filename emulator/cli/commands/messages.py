@@ -132,7 +132,7 @@ def _messages(service: Mns, path: str, query: dict[str, str | int]) -> list[Fiel
     try:
         root = service.call("GET", path, query=query)
     except CallRefused as refusal:
-        if refusal.code == "MessageNotExist":  # how the service says that a queue has nothing to give
+        if refusal.code == "MessageNotExist":  # the service's answer when a queue has no message to deliver
             return []
         raise
     return [] if root is None else [fields(message) for message in root.all("Message")]

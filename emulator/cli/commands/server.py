@@ -75,7 +75,7 @@ def stop(arguments: Namespace, settings: Settings) -> int:
 
 def _say_stopped(arguments: Namespace, settings: Settings, address: str) -> int:
     said = _("stopped {address}", address=address)
-    if (origin := settings.origins["state"]) != "default":  # perhaps not the one of this folder
+    if (origin := settings.origins["state"]) != "default":  # perhaps not the emulator of this folder
         said = _("{stopped} of {state} ({origin})", stopped=said, state=settings.config.state, origin=origin)
     return tell(arguments, said, {"stopped": address})
 
@@ -300,7 +300,7 @@ def env(arguments: Namespace, settings: Settings) -> int:
     account = client.account_of(health)
     region = str(health.get("region") or keys.region or DEFAULT_REGION)
     pairs = variables(client.endpoint.http, keys, account, region)
-    if keys.admin_token:  # the keys of a state folder: commands that need its admin token work from anywhere
+    if keys.admin_token:  # these keys come from a state folder: its admin token lets commands work from any folder
         pairs["LOCALYUN_STATE"] = str(settings.config.state.absolute())
         pairs["LOCALYUN_TOKEN"] = keys.admin_token
     if health and (proxy := client.admin_address("proxy", "served")) is not None:
@@ -359,7 +359,7 @@ def open_address(address: str) -> None:
 
     Raises: CommandFailed when there is none.
     """
-    import webbrowser  # only here: it looks for every browser there is
+    import webbrowser  # slow: it searches for all browsers
 
     if not webbrowser.open(address):
         raise CommandFailed(_("there is no browser; localyun console --print prints a link to open elsewhere"))

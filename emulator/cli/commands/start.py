@@ -84,7 +84,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
         reason = explain(error, settings)
         if reason is None:
             raise
-        log.close()  # first what led to it, then the reason
+        log.close()  # the log is written out before the reason
         complain(reason)
         return 1
     finally:
@@ -119,7 +119,7 @@ async def _serve(config: Config, *, as_json: bool) -> None:
     survivors = Survivors(SystemClock())
     gc.callbacks.append(survivors)
     try:
-        # In a thread, because it waits for the disk: calls that have waited for the services come first.
+        # In a thread, because it waits for the disk while calls wait to be served.
         await asyncio.to_thread(_announce, config, emulator.keys, await emulator.status(), as_json)
         await emulator.stopped.wait()
     finally:
@@ -144,7 +144,7 @@ async def started(config: Config) -> Emulator:
         try:
             await emulator.start()
         except PortInUse as error:
-            if error.port in {config.port, config.https_port}:  # somebody chose it
+            if error.port in {config.port, config.https_port}:  # a port that was configured is not replaced
                 raise
         else:
             return emulator

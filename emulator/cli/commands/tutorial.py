@@ -99,7 +99,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
         succeeded = code == 0
         executions = recorded.read_record(record)
         if not succeeded:
-            client.health()  # says so when the emulator has ended, and how to start it again; the SDK adds nothing
+            client.health()  # reports that the emulator has ended and how to start it again; the SDK's error does not
         complaints.seek(0)
         if words := complaints.read().strip():
             note(words)
@@ -183,7 +183,7 @@ def _show_steps(
     style = Style.of_terminal()
     follower = Follower(style)
     environ = _environment(client)
-    with subprocess.Popen(program, env=environ, stdout=subprocess.PIPE, stderr=complaints, text=True) as process:  # noqa: S603 - as above
+    with subprocess.Popen(program, env=environ, stdout=subprocess.PIPE, stderr=complaints, text=True) as process:  # noqa: S603 - the program of the tutorial
         for line in process.stdout or ():
             if not line.startswith(_EVENT):
                 for shown in style.fold(line.rstrip("\n")):

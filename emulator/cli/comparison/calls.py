@@ -98,13 +98,13 @@ def _operation(service: str, call: OperationRequest) -> str:
 def outgoing(exchange: Exchange, service: str, key: Key, host: str, *, now: Millis, nonce: str) -> Outgoing:
     """Return a recorded request, already with the emulator's values, signed with its keys in the same scheme."""
     headers = {name.lower(): value for name, value in exchange.request.headers if name.lower() not in _OF_TRANSPORT}
-    headers["Host"] = host  # as the connection writes it, which adds one of its own otherwise
+    headers["Host"] = host  # as the connection writes it; otherwise it adds another one
     body = exchange.request.body
     if service in _RPC and "x-acs-action" not in headers:
         return _rpc(exchange, headers, body, key, now=now, nonce=nonce)
     target = _without_signature(exchange.target)
     if "x-acs-action" in headers:
-        import hashlib  # of this scheme only
+        import hashlib  # only this scheme needs it
 
         headers |= {"x-acs-date": iso_seconds(now), "x-acs-signature-nonce": nonce}
         headers["x-acs-content-sha256"] = hashlib.sha256(body).hexdigest()

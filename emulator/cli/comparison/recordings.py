@@ -84,7 +84,7 @@ def _exchange(entry: Mapping[str, Any]) -> Exchange:
     return Exchange(
         method=str(request["method"]).upper(),
         url=str(request["url"]),
-        # browsers leave out bodies that are no text, and say how long they were
+        # browsers omit bodies that are not text, and give their length
         request=_message(request, sent, max(0, int(request.get("bodySize") or 0))),
         status=int(response.get("status") or 0),
         answer=_message(response, answered, int(content.get("size") or 0)),
@@ -105,7 +105,7 @@ def _pairs(headers: Iterable[Mapping[str, Any]] | None) -> Pairs:
 def _sent(content: Mapping[str, Any]) -> bytes:
     """Return the body of a request; if only the parameters of a form are recorded, the form made of them."""
     if "text" not in content and content.get("params"):
-        from urllib.parse import urlencode  # some browsers write forms so
+        from urllib.parse import urlencode  # some browsers record the pairs of a form only
 
         return urlencode([(each["name"], each.get("value", "")) for each in content["params"]]).encode()
     return _body(content)

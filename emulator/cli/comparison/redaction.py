@@ -241,7 +241,7 @@ def _texts_of(tree: ast.AST) -> Iterator[str]:
             if " " not in text or text.split(" ")[0] in _METHODS:
                 yield from _WORD.findall(text)
         elif isinstance(node, ast.keyword) and node.arg is not None:
-            yield node.arg  # members that are written as arguments
+            yield node.arg  # the names of keyword arguments are members too
 
 
 def _gather(schema: Any, words: set[str]) -> None:

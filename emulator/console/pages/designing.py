@@ -45,7 +45,7 @@ def new() -> str:
 def make() -> Response:
     """Make a flow."""
     name = field("name")
-    _call("CreateFlow", name, {"Description": "", **read(FLOW, RPC, request.form)})  # which the API wants to be named
+    _call("CreateFlow", name, {"Description": "", **read(FLOW, RPC, request.form)})  # the API requires a description
     return done("flows.show", name=name)
 
 

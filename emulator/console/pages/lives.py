@@ -120,7 +120,7 @@ def _listed(present: "_Present", effects: Sequence[Effect], text: str) -> Iterat
             trees[trace] = tree(own, trace), own
         found = life.found(trees[trace][0], id)
         if found is None or (found[1] or {}).get("kind") in {"push", "message"}:
-            continue  # a copy: it stands in the life of the message that it is one of
+            continue  # the copy is shown in the life of the original message
         ids = (node["id"] for node, _ in life.walked(found[0]))
         reasons = present.reasons(*found, [*trees[trace][1], *(line for each in ids for line in handled.get(each, ()))])
         yield {"id": id, "at": found[0]["at_ms"], "place": places[id], "reasons": reasons[:3]}

@@ -59,5 +59,5 @@ def _runs() -> TutorialRuns:
 def _executions(tutorial: Tutorial) -> Sequence[ExecutionRecord]:
     try:
         return executions_of(tutorial.flow, 10, "").items
-    except ServiceError:  # it has not made its flow yet
+    except ServiceError:  # the tutorial has not created its flow yet
         return ()

@@ -42,7 +42,7 @@ def has_place(value: Any) -> bool:
 
 def parts(text: str) -> list[tuple[str, str] | str]:
     """Return a text split at its places: literal texts, and (kind, name) of each place."""
-    pieces = _PLACE.split(text)  # text, kind, name, text, kind, name ... text
+    pieces = _PLACE.split(text)  # alternately text, kind, name, text, kind, name ... text
     cut = zip_longest(pieces[::3], zip(pieces[1::3], pieces[2::3], strict=True))
     return [each for pair in cut for each in pair if each] or [text]
 
@@ -100,7 +100,7 @@ def portable(
         if each.kind not in tagged:
             properties.pop(TAGS, None)
         if properties.get("resourceGroupId") == default_resource_group(account):
-            del properties["resourceGroupId"]  # every account has one of its own
+            del properties["resourceGroupId"]  # every account has its own
         chosen.append(replace(each, properties=changed(properties, local)))
         if each.package is not None:
             notes.extend(_suspicious(each))
@@ -328,7 +328,7 @@ def plain(value: Any) -> Any:
 
 def yaml_text(value: Any) -> str:
     """Return YAML in the order of *value*, with texts of several lines as blocks."""
-    import yaml  # slow to import, and most commands write none
+    import yaml  # slow to import, and rarely needed
 
     class Dumper(yaml.SafeDumper):
         """The dumper of deployment files."""

@@ -134,7 +134,7 @@ class _Configuration(Writer):
         done, blocks = [], []
         for each in self._job.content.resources:
             if each.kind not in TYPES:
-                if each.kind != "fc.version":  # its service says publish
+                if each.kind != "fc.version":  # versions are made by ``publish`` of their service
                     self._skip(each, Phrase("the provider has no type for {kind}", kind=each.kind))
                 continue
             known = TYPES[each.kind]
@@ -270,7 +270,7 @@ class _Configuration(Writer):
             elif isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
                 for item in value:
                     blocks += self._block(name, item, indent)
-            elif value != []:  # blocks that are not there have no other form
+            elif value != []:  # an empty list of blocks cannot be written
                 lines.append((name, self._inline(value)))
         width = max((len(name) for name, _ in lines), default=0)
         return [*(f"{indent}{name:<{width}} = {value}" for name, value in lines), *blocks]

@@ -99,7 +99,7 @@ def extract(upload: Path, draft: Path, name: str, account: str, examination: Exa
 
     Raises: LabError (InvalidCheckpoint), NoRoom, OSError.
     """
-    _check_room(draft, 3 * upload.stat().st_size)  # the files, the tables once more, and what a migration adds
+    _check_room(draft, 3 * upload.stat().st_size)  # the files, a second copy of the tables, and what a migration adds
     with upload.open("rb") as archive:
         _unpack(archive, upload.stat().st_size, draft)
     if not (draft / ABOUT).is_file():

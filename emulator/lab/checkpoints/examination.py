@@ -84,7 +84,7 @@ class Examination:
                     if not CONTENT.fullmatch(name) or not (folder / FILES / name).is_file():
                         raise unsound("its tables name a file that it does not have")
             with closing(sqlite3.connect(copy, isolation_level=None)) as tables:
-                tables.execute("PRAGMA journal_mode=DELETE")  # the form of a checkpoint
+                tables.execute("PRAGMA journal_mode=DELETE")  # the journal mode of a checkpoint
                 self._program.check_equal(shape_of(tables))
                 check_rows(tables)
                 _check_clock(tables, system)

@@ -93,7 +93,7 @@ class Checkpoints:
         """Run *work* to its end, one at a time; a cancelled caller does not cancel it."""
 
         async def locked() -> T:
-            begin("")  # what goes on after a restore does so of itself
+            begin("")  # what runs on after a restore has no request as its cause
             async with self._lock:
                 return await work
 
@@ -103,7 +103,7 @@ class Checkpoints:
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            task.add_done_callback(_tell_failure)  # there is nobody left to be told
+            task.add_done_callback(_tell_failure)  # the caller, who would get the error, is gone
             raise
 
     @asynccontextmanager
@@ -175,7 +175,7 @@ class Checkpoints:
         if path is not None and sizes.pages * sizes.page_bytes > _COPIED_AT_ONCE:
             source = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             source.execute("BEGIN")
-            source.execute("SELECT count(*) FROM sqlite_master").fetchone()  # holds this moment's state
+            source.execute("SELECT count(*) FROM sqlite_master").fetchone()  # a first read fixes the snapshot
         else:
             source = sqlite3.connect(":memory:", check_same_thread=False)
             self._database.copy_to(source)
@@ -202,7 +202,7 @@ class Checkpoints:
         given: list[str] = []
 
         async def replace() -> None:
-            # not before: what stands still removes no file that another has just found in its place
+            # Not earlier: no other restore then removes a file just found to be there.
             await asyncio.to_thread(self._store.put_back, name, given)
             await exchange.replace(tables)
             self._time.take_up()
@@ -324,7 +324,7 @@ def _tables_read() -> Iterator[None]:
     """Raises: LabError (InvalidCheckpoint) for tables that SQLite finds damaged."""
     try:
         yield
-    except sqlite3.OperationalError:  # a full disk, say
+    except sqlite3.OperationalError:  # such as for a full disk
         raise
     except sqlite3.DatabaseError as error:
         raise LabError("InvalidCheckpoint", reason=f"its tables cannot be read ({error})") from error

@@ -83,7 +83,7 @@ class CheckpointStore:
         Raises: sqlite3.Error, OSError.
         """
         with closing(sqlite3.connect(draft / TABLES, isolation_level=None)) as tables:
-            tables.execute("PRAGMA synchronous=OFF")  # it is read only once it is complete
+            tables.execute("PRAGMA synchronous=OFF")  # a copy that a crash leaves incomplete is never read
             write_tables(tables)
             schema = dict(tables.execute("SELECT service, version FROM schema_versions").fetchall())
         return self.describe(draft, replace(about, schema=schema))
@@ -150,7 +150,7 @@ class CheckpointStore:
 
     def discard(self, draft: Path) -> None:
         """Remove a draft."""
-        import shutil  # pulls in every compression module
+        import shutil  # imports every compression module
 
         if draft.is_dir() and not draft.is_symlink():
             shutil.rmtree(draft, ignore_errors=True)
@@ -255,5 +255,5 @@ def _link(source: Path, target: Path) -> None:
         pass
     except FileNotFoundError:
         raise
-    except OSError:  # a file system without links
+    except OSError:  # the file system has no links
         target.write_bytes(source.read_bytes())

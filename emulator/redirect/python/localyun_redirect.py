@@ -147,7 +147,7 @@ class _PatchingFinder:
         for finder in sys.meta_path:
             spec = None if finder is self else finder.find_spec(name, path, target)
             if spec is not None and spec.loader is not None:
-                spec.loader = _PatchingLoader(spec.loader, self._patch)  # type: ignore[assignment]  # has what is used
+                spec.loader = _PatchingLoader(spec.loader, self._patch)  # type: ignore[assignment]  # has the methods that are used
                 return spec
         return None
 

@@ -60,7 +60,7 @@ class SettingValues(Notation[Reader]):
                 number = float("nan" if isinstance(value, bool) else value)
             except (TypeError, ValueError, OverflowError):
                 number = float("nan")
-            if not low <= number <= high:  # no comparison holds for what is no number
+            if not low <= number <= high:  # also true for NaN
                 raise ValueError(Phrase("a number from {low} to {high}", low=low, high=high))
             return number
 
