@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 STAMP = VENV / ".localyun-setup"
 EXTRAS = {"sdk": "sdk", "dev": "dev", "docs": "dev,docs", "fuzz": "fuzz"}
-"""What tasks need, with what is installed for it: each of the first two is part of all that follow it."""
+"""The names of environments that tasks need, with the extras to install; those listed first are part of later ones."""
 CHECKS = (
     ("format", ("-m", "ruff", "format", "--check", ".")),
     ("lint", ("-m", "ruff", "check", ".")),
@@ -66,7 +66,7 @@ Signatures, dialects, codecs and the pure rules of MNS: all of them. All files t
 """
 
 GATES_OF_ALL: tuple[tuple[float, str], ...] = ((95.0, "emulator/*"),)
-"""The same for all tests, emulators in processes of their own included; those that tests kill tell nothing."""
+"""The same for all tests, which include emulators in processes of their own; killed processes report nothing."""
 
 SPREAD = ("-n", "3", "--dist", "worksteal")
 """How tests are spread over processes: each takes a third, so that what the tests of a file share is made once.
@@ -75,14 +75,14 @@ Three keep two processors busy: a third of what one process does is waiting, for
 """
 
 QUICK = ("tests/unit", "tests/wire", "-m", "not starts_programs")
-"""What pytest is given for the loop of somebody who changes something."""
+"""The arguments of pytest for a quick run while editing."""
 
 CLIENTS = (
     ("npm", ("install", "--no-package-lock", "--no-audit", "--no-fund", "--silent"), "tests/sdk/scripts"),
-    ("go", ("build", "-o", os.devnull, "."), "tests/sdk/scripts/go"),  # or a test would compile them
+    ("go", ("build", "-o", os.devnull, "."), "tests/sdk/scripts/go"),  # otherwise a test compiles it
     ("mvn", ("-q", "-B", "dependency:get", "-Dartifact=com.aliyun.fc.runtime:fc-java-core:1.4.1"), "."),
 )
-"""What installs SDKs, with which words, in which folder."""
+"""The commands that install SDKs: program, arguments, folder."""
 
 
 def main(arguments: list[str]) -> int:
@@ -99,7 +99,7 @@ def main(arguments: list[str]) -> int:
     if not arguments or arguments[0] not in tasks:
         print(__doc__)
         return 0 if arguments in (["-h"], ["--help"]) else 2
-    # where it is set, as in many images, each of the processes of a task would compile all that it imports
+    # if it is set, as in many images, each process of a task compiles all that it imports
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     try:
         return tasks[arguments[0]](arguments[1:])
@@ -143,13 +143,13 @@ def coverage(arguments: list[str]) -> int:
 
 
 def check(arguments: list[str]) -> int:
-    """Run every check, also when one fails."""
+    """Run every check, also after one has failed."""
     if arguments:
         return fail("check takes no arguments")
     code = prepare("dev")
     if code:
         return code
-    # Side by side, for one takes as long as the others together; what each prints stays together.
+    # Concurrently: together they take no longer than the slowest one; the output of each is printed in one piece.
     running = [(name, start(*command)) for name, command in CHECKS]
     failed = []
     for name, process in running:
@@ -214,7 +214,7 @@ def browser(arguments: list[str]) -> int:
     may = installer is not None and hasattr(os, "geteuid") and os.geteuid() == 0
     if wanted and not may:
         print(f"dev.py: no {' and '.join(wanted)} here and no right to install it", file=sys.stderr)
-    # one by one: not every system has them all, and each is of use without the others
+    # one at a time: a system may lack some of them, and each is useful alone
     for package in wanted if may else ():
         command = [str(installer), "install", "--yes", "--no-install-recommends", package]
         if subprocess.run(command, check=False, stdout=sys.stderr).returncode:
@@ -226,7 +226,7 @@ def browser(arguments: list[str]) -> int:
 
 
 def has_chinese_font() -> bool:
-    """Whether a font has Chinese letters, which pictures and narrow pages need."""
+    """Whether a font with Chinese characters is installed, which pictures and narrow pages need."""
     lister = shutil.which("fc-list")
     return lister is None or bool(subprocess.run([lister, ":lang=zh"], check=False, capture_output=True).stdout)
 
@@ -237,7 +237,7 @@ BROWSER = {
     "chromium-driver": lambda: shutil.which("chromedriver") is not None,
     "fonts-wqy-microhei": has_chinese_font,
 }
-"""Debian packages of the console's tests, each with whether it is there already."""
+"""Debian packages that the console's tests need, each with whether it is installed."""
 
 
 def pictures(arguments: list[str]) -> int:
@@ -276,7 +276,7 @@ def setup(arguments: list[str]) -> int:
 
 
 def prepare(extra: str) -> int:
-    """Make the environment hold the project with *extra*, one of `EXTRAS`; 0 when it does."""
+    """Install the project with *extra*, one of `EXTRAS`, into the environment, if need be; return 0 on success."""
     wanted = fingerprint()
     order = list(EXTRAS)
     enough = {extra, *(order[order.index(extra) :] if extra in order[:2] else ())}
@@ -289,7 +289,7 @@ def prepare(extra: str) -> int:
     print(f"installing localyun[{extra}] into {VENV} ...", file=sys.stderr, flush=True)
     STAMP.unlink(missing_ok=True)
     quiet = [] if sys.stderr.isatty() else ["--quiet"]
-    # what pip does by itself since 25.3; an older one says in three lines that it will
+    # pip 25.3 and later do this by default; earlier ones print a warning of three lines about it
     options = ["--disable-pip-version-check", "--use-pep517", *quiet, "--constraint", str(ROOT / "constraints.txt")]
     code = run("-m", "pip", "install", *options, "--editable", f"{ROOT}[{EXTRAS[extra]}]", stdout_to_stderr=True)
     if code:
@@ -299,9 +299,9 @@ def prepare(extra: str) -> int:
 
 
 def make_environment() -> int:
-    """Make .venv with the running Python; 0 when it worked."""
+    """Make .venv with the running Python; return 0 on success."""
     try:
-        import ensurepip  # noqa: F401 - only asked whether it is there
+        import ensurepip  # noqa: F401 - only to find out whether it is installed
         import venv
     except ImportError:
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -335,7 +335,7 @@ def fingerprint() -> str:
 
 
 def read_stamp() -> str:
-    """Return what the last successful installation noted; empty when there was none."""
+    """Return the fingerprint of the last successful installation, "" when there was none."""
     try:
         return STAMP.read_text(encoding="ascii").strip()
     except OSError:
@@ -355,7 +355,7 @@ def run(*arguments: str, stdout_to_stderr: bool = False) -> int:
 
 
 def start(*arguments: str) -> subprocess.Popen[str]:
-    """Start the environment's Python in the project's folder; both its streams are read from the one it returns."""
+    """Start the environment's Python in the project's folder; its error stream is joined with its output."""
     return subprocess.Popen(
         [environment_python(), *arguments],
         cwd=ROOT,
@@ -367,7 +367,7 @@ def start(*arguments: str) -> subprocess.Popen[str]:
 
 
 def fail(message: str) -> int:
-    """Tell what is wrong and return the exit code for it."""
+    """Print what is wrong and return the exit code for it."""
     print(f"dev.py: {message}", file=sys.stderr)
     return 1
 

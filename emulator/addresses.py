@@ -1,4 +1,4 @@
-"""Where one emulator is reached, and the variables that lead programs and function instances to it."""
+"""The addresses of an emulator, and the variables by which programs and function instances find it."""
 
 from pathlib import Path
 from typing import Protocol
@@ -9,7 +9,7 @@ from emulator.redirect import hook_environment
 
 
 class Ports(Protocol):
-    """The ports of what listens."""
+    """The ports that a server listens on."""
 
     @property
     def port(self) -> int:
@@ -25,7 +25,7 @@ class Ports(Protocol):
 class Addresses:
     """The addresses of an emulator that listens.
 
-    *secret* is the password of the proxy, *state* the folder that the user has named, *certificates* the folder of the
+    *secret* is the password of the proxy, *state* the state folder as configured, *certificates* the folder of the
     private authority.
     """
 
@@ -37,7 +37,7 @@ class Addresses:
         self.authority = certificates / "ca.pem"
         """The authority's own certificate."""
         self.bundle = (certificates / "bundle.pem").absolute()
-        """The certificates of all authorities that programs are to trust."""
+        """The certificates of all authorities that programs have to trust."""
 
     @property
     def http(self) -> str:
@@ -50,7 +50,7 @@ class Addresses:
         return f"https://127.0.0.1:{self._ports.https_port}"
 
     def proxy(self, user: str) -> str:
-        """Return the URL of the proxy for *user*, which says what it may reach."""
+        """Return the URL of the proxy for *user*, the user name that says which hosts may be called."""
         return f"http://{user}:{self._secret}@127.0.0.1:{self._ports.https_port}"
 
     def surroundings(self) -> dict[str, str]:
@@ -66,7 +66,7 @@ class Addresses:
         }
 
     def environment(self) -> dict[str, str]:
-        """Return what function instances find in their environment about this emulator."""
+        """Return the variables about this emulator for function instances."""
         hooks = hook_environment(self._ports.port, self._ports.https_port, self.bundle, self.proxy(FORWARDING))
         return {
             "LOCALYUN_ENDPOINT": self.http,

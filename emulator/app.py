@@ -1,8 +1,8 @@
-"""One emulator: takes its state folder, listens, loads the services, and ends all of it in the opposite order.
+"""One emulator: locks its state folder, listens, loads the services, and ends all of it in the opposite order.
 
-The front door listens first. Loading the services takes most of the time of a start, so it happens in a thread while
-the first clients already connect; their calls wait for it. What can go wrong for reasons outside the program (a folder
-in use, a damaged or newer file, a taken port) is found before anything listens.
+The server listens first. Loading the services takes most of the time of a start, so it happens in a thread while the
+first clients already connect; their calls wait for it. Errors for reasons outside the program (a folder in use, a
+damaged or newer file, a taken port) are raised before anything listens.
 
 Two emulators can live in one process; nothing here or below keeps state outside an `Emulator` object.
 """
@@ -65,7 +65,7 @@ _log = logging.getLogger(__name__)
 STOP_GRACE_S = 5.0
 
 SERVICES = ("fc", "fnf", "mns", "ram", "sts")
-"""What the health page lists."""
+"""The services listed by the health page."""
 
 _FOLDER = Path(__file__).parent
 _SCHEMAS = [
@@ -75,14 +75,14 @@ _SCHEMAS = [
         "lab", "usage",
     )
 ]  # fmt: skip
-"""Those that add columns come first: SQLite reads all tables that are there anew for each."""
+"""Schemas that add columns come first, because SQLite reads all existing tables again for each column."""
 
 
 class Emulator:
     """One running emulator.
 
-    ``await start()`` returns when every service is up; `stop` ends everything it started. `stopped` is set when
-    its end was asked for through the admin API.
+    ``await start()`` returns when every service is up; `stop` ends everything it started. `stopped` is set when a
+    request to the admin API asks for the end.
     """
 
     def __init__(self, config: Config) -> None:
@@ -113,7 +113,7 @@ class Emulator:
         self._is_loaded = False
 
     async def start(self) -> None:
-        """Take the state folder, open the database, listen, bring up the services.
+        """Lock the state folder, open the database, listen, start the services.
 
         Raises: FolderInUse, StorageDamaged, StateTooNew, KeyFileDamaged, PortInUse, OSError; nothing is left running
         then.
@@ -125,7 +125,7 @@ class Emulator:
             raise
 
     async def stop(self) -> None:
-        """Answer what is under way, then end everything; what was acknowledged is on disk."""
+        """Answer the requests under way, then end everything; whatever was acknowledged is on disk."""
         await self._closing.aclose()
 
     async def _start(self) -> None:
@@ -152,7 +152,7 @@ class Emulator:
         authority = CertificateAuthority(
             folder / "ca", accepts=policy.allows, clock=self._clock, domains=self.config.allowed_hosts
         )
-        self._closing.push_async_callback(self._close_services)  # after the server's end: calls still need them
+        self._closing.push_async_callback(self._close_services)  # after the server's end: calls use them
         secret = self._ids.secret(24).hex()
         proxy = ProxyDesk(secret, emulates=policy.emulates)
         self._entrance = Entrance(
@@ -207,7 +207,7 @@ class Emulator:
         )
         self._closing.push_async_callback(lab.close)
         self._background.spawn(lab.checkpoints.clean(), "leftovers")
-        await asyncio.sleep(0)  # they are set aside before the first request for a checkpoint
+        await asyncio.sleep(0)  # lets the task set the leftovers aside before the first request for a checkpoint
         if self.config.ephemeral:
             self._background.spawn(asyncio.to_thread(sweep_scratch, work), "scratch")
         await usage.meter.start()
@@ -232,7 +232,7 @@ class Emulator:
         renew()
 
     def _console(self, services: "Composition", lab: Lab) -> ConsoleFront:
-        """Return the front of the pages; what makes them is imported with the first request."""
+        """Return the front of the console, whose pages are imported with the first request."""
         sessions = Sessions(self._clock, self._ids, self._server.port, self.keys.admin_token)
 
         changes = Changes(partial(self._database.watch_rows, CHANGED_ROWS), self._journal, first=self._clock.system())
@@ -283,7 +283,7 @@ class Emulator:
         return self.services.authorizer.allows(principal, demand, facts)
 
     async def _listen(self, pipeline: Pipeline, authority: CertificateAuthority, proxy: ProxyDesk) -> None:
-        """Take the ports and serve: health at once, everything else once the services are loaded."""
+        """Listen on the ports: answer health at once, and other requests once the services are loaded."""
         self._server = Server(
             pipeline,
             clock=self._clock,
@@ -389,7 +389,7 @@ class Emulator:
         yield from process_figures()
 
     def trace(self, request: str) -> list[dict[str, Any]]:
-        """Return the recent lines of the log that came about through a request, in JSON's terms."""
+        """Return the recent log lines caused by a request, as JSON objects."""
         return self._journal.find(request)
 
     def openapi(self) -> dict[str, Any]:
@@ -403,11 +403,11 @@ class Emulator:
         return [line for line in self._journal.since_mark() if line.get("service") != "admin"]
 
     async def reset(self, scope: Mapping[str, str]) -> dict[str, Any]:
-        """Forget everything the services know, or what *scope* names; functions of the folder stay.
+        """Delete the state of all services, or of the resource or service in *scope*; functions of the folder stay.
 
-        The clock goes back to the machine's with everything.
+        Without a *scope* the clock returns to the machine's time too.
         """
-        async with self._lab.checkpoints.kept_out():  # or half of what is put back would go with it
+        async with self._lab.checkpoints.kept_out():  # a restore that runs meanwhile would be half deleted
             if any(scope.values()):
                 return await self.services.reset(scope)
             await self._lab.forget(self.services.forget)
@@ -422,7 +422,7 @@ class Emulator:
         services.arm_faults()
 
     async def remove_account(self, account: str) -> bool:
-        """Forget an account, its key and all that it has made; return whether there was one."""
+        """Delete an account, its key and its resources; return whether it existed."""
         async with self._lab.checkpoints.kept_out():
             there = self.services.accounts.has(account)
             if there:
@@ -430,12 +430,12 @@ class Emulator:
         return there
 
     def stop_soon(self) -> None:
-        """End the emulator after the answer that is under way."""
+        """End the emulator after the present answer."""
         self.stopped.set()
 
 
 def _import_assembly() -> "tuple[type[Foundation], type[Composition]]":
-    # most of the start's time; runs in a thread while the front door listens
+    # most of the time of a start; runs in a thread while the server already accepts connections
     from emulator.composition import Composition
     from emulator.joining import Foundation
 

@@ -1,4 +1,4 @@
-"""The services as the rest of the emulator sees them.
+"""The services, as one object for the rest of the emulator.
 
 Built after the front door listens, because loading them takes most of a start.
 """
@@ -58,7 +58,7 @@ _log = logging.getLogger(__name__)
 
 
 class Composition:
-    """All services of one emulator: started, closed, reset, and as the rest of the emulator sees them."""
+    """All services of one emulator: starting, closing, resetting, and access to them."""
 
     def __init__(self, base: Foundation) -> None:
         self._config = base.config
@@ -72,7 +72,7 @@ class Composition:
         self.declared: Seeds | None = None
         self._faults: list[Rule] = []
         if base.config.resources:
-            from emulator.deploy import seeds  # slow, and most folders declare nothing
+            from emulator.deploy import seeds  # slow to import, and few folders declare resources
 
             self.declared = seeds.Seeds(base.config, base.tenant, base.clock, self._read_fault)
         self._deployments = Deployments(base.database, base.tenant, base.clock)
@@ -89,7 +89,7 @@ class Composition:
         self._function_admin = FunctionAdmin(self._functions, base.clock, base.ids, services.pool)
 
     async def start(self) -> None:
-        """Load the functions folder; go on with what an earlier run left unfinished."""
+        """Load the functions folder; continue the work that an earlier run left unfinished."""
         self._closing.push_async_callback(self._services.signer.close)
         self._closing.push_async_callback(self._messages.aclose)
         self._closing.push_async_callback(self._objects.close)
@@ -107,7 +107,7 @@ class Composition:
         await self.seed()
 
     def _read_fault(self, part: "LocatedValue") -> None:
-        """Read a fault of the configuration; what is wrong with it is a problem of *part*."""
+        """Read a fault of the configuration; an invalid one is a problem of *part*."""
         value = part.value if isinstance(part.value, dict) else {}
         try:
             self._faults.append(read_rule(value, operation_names, error_codes()))
@@ -115,12 +115,12 @@ class Composition:
             part.problem(error.message)
 
     def arm_faults(self) -> None:
-        """Inject the faults that the configuration names, once all that it deploys is there."""
+        """Inject the faults in the configuration, after its deployments."""
         for rule in self._faults:
             self._bench.faults.add(rule)
 
     def _seed_messages(self) -> None:
-        """Make the queues and topics that the configuration declares."""
+        """Create the queues and topics in the configuration."""
         if self.declared is not None:
             self.declared.apply_messaging(self._messages)
 
@@ -130,7 +130,7 @@ class Composition:
         self._workflow.end_polls()
 
     async def close(self) -> None:
-        """End what `start` began, in the opposite order."""
+        """End the services, in the opposite order of `start`."""
         await self._closing.aclose()
 
     def files(self) -> list[str]:
@@ -138,9 +138,9 @@ class Composition:
         return [*self._functions.files(), *self._objects.files()]
 
     def read_through(self, database: Database) -> list[str]:
-        """Read all rows of *database*, another state, as a start would; return the files they name.
+        """Read all rows of *database*, another state, as at a start; return the files they name.
 
-        Raises: anything, for rows that stand for nothing.
+        Raises: any exception, for invalid rows.
         """
         from emulator.adapters.examination import read_through  # seldom needed
 
@@ -152,41 +152,41 @@ class Composition:
         await self._objects.release(files)
 
     async def rest(self) -> None:
-        """End what runs; services answer requests and begin nothing of themselves before `resume`."""
-        await self._workflow.suspend()  # first: its executions call the others
+        """End running work; until `resume`, services answer requests but start no work themselves."""
+        await self._workflow.suspend()  # first, because its executions call the other services
         await self._functions.suspend()
         await self._messages.suspend()
 
     async def suspend(self) -> None:
-        """End what runs: all tables, and the files they name, are about to be replaced."""
+        """End running work: all tables, and the files they name, are about to be replaced."""
         await self.rest()
         await self._objects.suspend()
 
     async def resume(self) -> None:
-        """Resume from what the tables hold now; every timer has been dropped, and what memory held of them."""
+        """Resume from the present tables; all timers, and what memory held of the tables, were dropped before."""
         self._objects.resume()
         self._messages.resume()
-        await asyncio.sleep(0)  # whoever is served while all this stands still
+        await asyncio.sleep(0)  # lets waiting requests proceed: the emulator is not served yet
         await self._functions.resume()
         await asyncio.sleep(0)
         await self._workflow.resume()
 
     async def forget(self) -> None:
-        """Drop what is in no table, after the tables have been emptied and before services resume from them."""
+        """Drop state outside of tables, after the tables were emptied and before `resume`."""
         self._bench.clear()
         await self._functions.forget()
         self._seed_messages()  # before triggers of the folder subscribe to its topics
 
     async def seed(self) -> None:
-        """Make what the configuration declares beside queues and topics."""
+        """Create the resources in the configuration other than queues and topics."""
         if self.declared is not None:
             await self.declared.apply(self._access, self._objects, self._workflow)
 
     async def reset(self, scope: Mapping[str, str]) -> dict[str, Any]:
-        """Forget what *scope* names, and return what to answer.
+        """Delete the state in *scope*, and return the answer.
 
-        It names a ``service``, or a ``queue``, ``topic``, ``flow`` or ``function``, which stays and loses what has come
-        about in it: messages, deliveries, executions, asynchronous calls and instances. Functions of the folder stay.
+        *scope* has a ``service``, or a ``queue``, ``topic``, ``flow`` or ``function``; such a resource stays, but its
+        messages, deliveries, executions, asynchronous calls and instances are deleted. Functions of the folder stay.
 
         Raises: ServiceError for a name that does not exist.
         """
@@ -234,11 +234,11 @@ class Composition:
 
     @property
     def edits(self) -> Callable[[Request], Awaitable[None] | None] | None:
-        """Returns what a request waits for because the functions folder has been edited; None without such a folder."""
+        """A function that returns what a request awaits while an edited functions folder is read; None without one."""
         return self._function_front.edits if self._functions.follower is not None else None
 
     def fronts(self) -> dict[str, Front]:
-        """Return the services' fronts by the names the router uses."""
+        """Return the services' fronts by the router's names."""
         ids, roles = self._ids, AssumableRoles(self.authorizer, enforced=self._config.enforce_ram)
         return {
             "deployments": DeploymentsFront(self._deployments, ids),
@@ -268,7 +268,7 @@ class Composition:
         ]
 
     def activities(self) -> list[Observed]:
-        """Return the services as the lab sees them."""
+        """Return the services for the lab."""
         return [
             MessageActivity(self._messages, self._turns),
             FunctionActivity(self._functions, self._bench.mocks, self._turns),
@@ -281,28 +281,28 @@ class Composition:
         self._services.pool.clock_moved()
 
     def operation_names(self, service: str) -> Collection[str]:
-        """Return the operations of a service as faults know them; none where the service has no list of them."""
+        """Return the operations of a service that faults can name; none where the service has no list."""
         return operation_names(service)
 
     def error_codes(self) -> Collection[str]:
-        """Return the codes that the services answer with."""
+        """Return the error codes of all services."""
         return error_codes()
 
     async def sign_push(self, text: str) -> str:
-        """Return the signature that a push with that string to sign has."""
+        """Return the signature of a push with the string to sign *text*."""
         return await self._services.signer.authorization(text)
 
     def function_log(self, function: str, region: str) -> AsyncIterator[bytes]:
-        """Yield the last lines of a function's log, then new ones as they come; an empty *region* is the own.
+        """Yield the last lines of a function's log, then new ones; an empty *region* is the emulator's own.
 
         Raises: FunctionNotFound.
         """
         return self._function_admin.of_region(region).logs(function, 200, follow=True)
 
     def view(self, lab: Lab, about: Callable[[], dict[str, Any]], perform: "Perform", bridge: Bridge) -> "View":
-        """Return the services as the console's pages see them."""
-        from emulator.console.executions import Folds  # with the pages: draws graphs
-        from emulator.console.view import View  # with Flask, on the first request for a page
+        """Return the services as the console's view."""
+        from emulator.console.executions import Folds  # imports the pages, which draw graphs
+        from emulator.console.view import View  # imports Flask, on the first request for a page
 
         return View(
             tenant=self._tenant,
@@ -324,7 +324,7 @@ class Composition:
         )
 
     def usage(self, carried: Callable[[], Iterable[Carried]], trace: Callable[[str], Mapping[str, Any]]) -> Usage:
-        """Return the counters of usage: *carried* is what the gateway has, *trace* returns the tree of an id."""
+        """Return the usage counters; *carried* returns the gateway's counts, *trace* the tree of an id."""
         counts = Counts(self._function_admin, self._messages, self._workflow, carried)
         executions = ExecutionUsage(self._functions, self._messages, self._workflow, trace)
         return Usage(Meter(self._database, counts), executions, self._deployments.get)
@@ -334,7 +334,7 @@ class Composition:
         return SkipConditions(self._messages, self._functions, self._workflow)
 
     def regions(self) -> list[Region]:
-        """Return the region of the emulator and the others in which its account has resources, but buckets."""
+        """Return the emulator's own region and the others in which its account has resources other than buckets."""
         return self._regions(self._tenants())
 
     def _regions(self, kinds: dict[str, dict[Tenant, int]]) -> list[Region]:
@@ -343,7 +343,7 @@ class Composition:
         return [home, *sorted(used - {home})]
 
     def _tenants(self) -> dict[str, dict[Tenant, int]]:
-        """Return how many of each kind every account has in every region where it has some."""
+        """Return the number of resources by kind and tenant."""
         return {
             "functions": self._functions.store.tenants(),
             "triggers": self._functions.sources.store.tenants(),
@@ -368,7 +368,7 @@ class Composition:
         ]
 
     async def status(self) -> dict[str, Any]:
-        """Return what is served: functions, resources, regions; waiting triggers, `problems`.
+        """Return the content of the emulator: functions, resources, regions, waiting triggers, `problems`.
 
         Names, triggers and counts are each taken in a turn of its own: there may be thousands.
         """
@@ -387,7 +387,7 @@ class Composition:
         }
 
     def problems(self) -> list[str]:
-        """Return what is wrong with the files of functions, and the command of ``localyun.yaml`` that has failed."""
+        """Return the problems in files of functions, and the failed command of ``localyun.yaml``, if any."""
         return [*self._function_admin.problems(), *(self.declared.problems if self.declared else ())]
 
     def figures(self) -> Iterator[Family]:

@@ -41,7 +41,7 @@ DEFAULT_PORT = 8868
 DEFAULT_KEPT_DAYS = 30
 DEFAULT_HTTPS_PORT = 8869
 AUTO_PORT = -1
-"""The text ``auto`` for a port: ``start`` takes the usual one, or the next that is free."""
+"""Stands for ``auto``: ``start`` takes the usual port, or the next one that is free."""
 
 _MOST_DAYS = 36_500
 _MOST_SEED = 2**53
@@ -50,11 +50,11 @@ Marks = Mapping[tuple[str, ...], tuple[int, int]]
 """Line and column, from 1, of each part of the file by its path."""
 
 RESOURCE_KEYS = ("queues", "topics", "flows", "schedules", "buckets", "roles", "deploy", "hooks", "faults")
-"""Keys of ``localyun.yaml`` that describe resources, or lead to them; kept as written in `Config.resources`."""
+"""Keys of ``localyun.yaml`` for resources, deployments, commands and faults; kept in `Config.resources` as written."""
 
 
 class Resources(dict[str, Any]):
-    """What the file has under `RESOURCE_KEYS`, as written; its relative paths start from ``folder``."""
+    """The values under `RESOURCE_KEYS` in the file, as written; relative paths start from ``folder``."""
 
     folder = Path()
 
@@ -67,18 +67,17 @@ class ConfigError(Exception):
 class Config:
     """The settings of one emulator.
 
-    ``host`` None means the loopback addresses 127.0.0.1 and ::1. A port of 0 means any free one, `AUTO_PORT` the
-    next free one after the default, which the command chooses. The folder ``functions`` need not exist yet; None
-    serves none. ``access_key_id``, ``access_key_secret``, ``account_id`` and ``region`` are None when they are not
-    given; `emulator.keyfile` then takes what the state folder holds. ``allowed_hosts`` are names, such as that of a
-    container, under which clients may call beside loopback and the cloud's own. ``allow_push_to`` are hosts beyond
-    loopback that topics may push to, as `PushPolicy` of the message service reads them; ``push_retry_scale`` is
-    what the gaps between their retries are multiplied by. All that is drawn but secrets follows from ``seed``;
-    ``start_at`` is the emulator's time unless the state's clock was moved, ``freeze`` lets it stand still.
-    ``keep_executions`` is in days after the end, 0 for ever.
-    ``runtimes`` maps the name of a function runtime (``python3.10``) to an executable. ``resources`` holds the keys
-    of `RESOURCE_KEYS` as written, ``resource_marks`` the place of each part of them by its path: ``("queues",
-    "orders")``.
+    ``host`` None means the loopback addresses 127.0.0.1 and ::1. A port of 0 means any free one, `AUTO_PORT` the next
+    free one after the default, which the command chooses. The folder ``functions`` need not exist yet; None serves
+    none. ``access_key_id``, ``access_key_secret``, ``account_id`` and ``region`` are None when they are not given;
+    `emulator.keyfile` then takes what the state folder holds. ``allowed_hosts`` are names, such as that of a container,
+    under which clients may call beside loopback and the cloud's own. ``allow_push_to`` are hosts beyond loopback that
+    topics may push to, as `PushPolicy` of the message service reads them; ``push_retry_scale`` is the factor for the
+    gaps between their retries. All random draws except secrets follow from ``seed``; ``start_at`` is the emulator's
+    time unless the state's clock was moved, ``freeze`` makes it stand still. ``keep_executions`` is in days after the
+    end, 0 for ever. ``runtimes`` maps the name of a function runtime (``python3.10``) to an executable. ``resources``
+    holds the keys of `RESOURCE_KEYS` as written, ``resource_marks`` the place of each part of them by its path:
+    ``("queues", "orders")``.
     """
 
     host: tuple[str, ...] | None = None
@@ -118,12 +117,12 @@ class Config:
 
 
 def flag_of(option: Field) -> str:
-    """Return the option on the command line, ``--https-port``."""
+    """Return the option's flag on the command line, ``--https-port``."""
     return "--" + option.name.replace("_", "-")
 
 
 def variable_of(option: Field) -> str:
-    """Return the option in the environment, ``LOCALYUN_HTTPS_PORT``."""
+    """Return the option's environment variable, ``LOCALYUN_HTTPS_PORT``."""
     return "LOCALYUN_" + option.name.upper()
 
 
@@ -148,7 +147,7 @@ class _Raw:
     column: int | None = None
 
     def refused(self, problem: str) -> ConfigError:
-        """Return the error that says where the value came from; a file's column is behind the problem."""
+        """Return the error for the value, with its source; for a file, the column follows the problem."""
         if self.column:
             text = "{origin}: {problem} (column {column})"
             return ConfigError(Phrase(text, origin=self.origin, problem=problem, column=self.column))
@@ -175,7 +174,7 @@ def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path, *, 
     values.setdefault("functions", folder / "functions")
     values.setdefault("state", folder / STATE)
     if values.get("port", DEFAULT_PORT) != DEFAULT_PORT:
-        values.setdefault("https_port", AUTO_PORT)  # nobody chose it: a second emulator must not stumble over the first
+        values.setdefault("https_port", AUTO_PORT)  # not configured: two emulators must not collide
     origins = {option.name: raw[option.name].origin if option.name in raw else "default" for option in OPTIONS}
     config = Config(**values, resources=resources, resource_marks=marks)
     _check_together(config, raw)
@@ -201,7 +200,7 @@ def _value_of(option: Field, raw: _Raw) -> Any:
 
 
 def _check_together(config: Config, raw: Mapping[str, _Raw]) -> None:
-    """Check what concerns more than one value."""
+    """Check conditions that concern more than one setting."""
     if config.access_key_id is not None and config.access_key_id.upper().startswith("LTAI"):
         text = (
             "{begin}... looks like a real cloud access key (they start with LTAI). The emulator does not take it, so "
@@ -230,14 +229,14 @@ def _is_loopback(host: str) -> bool:
 
 
 def _read_file(folder: Path) -> tuple[dict[str, _Raw], Resources, Marks]:
-    """Return the options, the resources and the places of all parts of the file in *folder*; empty without a file."""
+    """Return options, resources and places of all parts of the file in *folder*; all empty without a file."""
     try:
         text = (folder / FILE_NAME).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return {}, Resources(), {}
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(Phrase("{origin}: cannot be read: {reason}", origin=FILE_NAME, reason=error)) from error
-    from emulator.wire.yaml import RepeatedKey, UnreadableYaml, read_document  # most installations have no file
+    from emulator.wire.yaml import RepeatedKey, UnreadableYaml, read_document  # few installations have a file
 
     try:
         content, marks = read_document(text)
@@ -268,7 +267,7 @@ def _read_file(folder: Path) -> tuple[dict[str, _Raw], Resources, Marks]:
 
 
 def _mistakes(option: Field, raw: _Raw, line: str, mark: tuple[int, int]) -> Iterator[str]:
-    """Yield what is wrong with a value of the file."""
+    """Yield the problems of a value in the file."""
     try:
         _value_of(option, raw)
     except ConfigError as error:
@@ -278,13 +277,13 @@ def _mistakes(option: Field, raw: _Raw, line: str, mark: tuple[int, int]) -> Ite
 
 
 def all_of(problems: Sequence[str]) -> ConfigError:
-    """Return the error of several problems, each on a line of its own."""
+    """Return one error with several problems, a line each."""
     lines = {f"line{number}": each for number, each in enumerate(problems)}
     return ConfigError(Phrase("\n".join(f"{{{name}}}" for name in lines), **lines))
 
 
 def placed(mark: tuple[int, int], problem: str) -> str:
-    """Return a problem of ``localyun.yaml`` with its place."""
+    """Return a problem of ``localyun.yaml`` with its line and column."""
     where = {"file": FILE_NAME, "line": mark[0], "column": mark[1]}
     return Phrase("{file}:{line}: {problem} (column {column})", problem=problem, **where)
 
@@ -318,7 +317,7 @@ FLAGS = "option"
 def _option(
     name: str, kind: Kind, about: str, chinese: str, value: str = "", *, has_flag: bool = True, secret: bool = False
 ) -> Field:
-    """Return a setting; *value* is what help calls its value."""
+    """Return a setting; *value* is the placeholder of its value in help."""
     only = ("file", "environment", *((FLAGS,) if has_flag else ()))
     names = {"value": (value,)} if value else {}
     return Field(name, name, kind, names=names, only=only, help=(about, chinese), secret=secret)
@@ -465,4 +464,4 @@ OPTIONS = Shape(
     ),
     Config,
 )  # fmt: skip
-"""Every setting; the file, the environment, the command line and the documentation read these rows."""
+"""Every setting; file, environment, command line and documentation are made from these rows."""

@@ -1,4 +1,4 @@
-"""The services of an emulator, each built with what the others do for it: every port of a service is filled here."""
+"""The services of an emulator, joined: every port of a service is filled here with the methods of another one."""
 
 import os
 from pathlib import Path
@@ -40,11 +40,11 @@ from emulator.storage.folder import secret_files
 
 @frozen
 class Foundation:
-    """What the services of an emulator stand on.
+    """The common arguments of all services of an emulator.
 
     ``work`` is the folder for code and logs; ``address`` the emulator's own ``http://127.0.0.1:PORT``; ``authority``
-    the file of its private certificate authority; ``names`` gets the host names that lead to functions, ``journal``
-    what functions write to their logs; ``environment`` is what function instances find in theirs.
+    the file of its private certificate authority; ``names`` takes host names of functions, ``journal`` the output of
+    functions; ``environment`` are the variables of function instances.
     """
 
     config: Config
@@ -63,7 +63,7 @@ class Foundation:
 
 
 class Services:
-    """The services, joined. One object per emulator."""
+    """All services, joined. One object per emulator."""
 
     def __init__(self, base: Foundation) -> None:
         database, clock, ids = base.database, base.clock, base.ids

@@ -1,7 +1,7 @@
-"""Who this installation is: access key, account, region and the token of the admin API, in ``<state>/keys.json``.
+"""The identity of an installation: access key, account, region and admin token, in ``<state>/keys.json``.
 
-The file is generated at the first start and readable by its owner only. What the configuration gives wins over the
-file and is never written to it.
+The file is generated at the first start and readable by its owner only. Values in the configuration take precedence
+over the file and are never written to it.
 """
 
 import json
@@ -22,7 +22,7 @@ FILE_NAME = "keys.json"
 
 
 class KeyFileDamaged(Exception):
-    """The file is there and cannot be used."""
+    """The file exists but cannot be used."""
 
     def __init__(self, path: Path, problem: str) -> None:
         self.path = path
@@ -38,7 +38,7 @@ class KeyFileDamaged(Exception):
 
 @frozen
 class InstallationKeys:
-    """Who the installation is: ``account_id`` is digits, 16 when generated; ``admin_token`` opens the admin API."""
+    """An installation's identity. ``account_id`` is digits, 16 if generated; ``admin_token`` opens the admin API."""
 
     access_key_id: str
     access_key_secret: str
@@ -54,7 +54,7 @@ class InstallationKeys:
     @property
     def root(self) -> "AccessKey":
         """The key of the account itself."""
-        from emulator.auth.signed_request import AccessKey  # with what signs; half of the commands sign nothing
+        from emulator.auth.signed_request import AccessKey  # loads what signs; half of the commands sign nothing
 
         account = self.tenant.account
         arn = f"acs:ram::{account}:root"
@@ -62,10 +62,10 @@ class InstallationKeys:
 
     @property
     def installation(self) -> str:
-        """An id that everybody may know, the same as long as the state folder keeps its token; empty without one."""
+        """A public id, the same as long as the state folder keeps its token; "" without a token."""
         if not self.admin_token:
             return ""
-        import hashlib  # with OpenSSL; most commands need none of it
+        import hashlib  # loads OpenSSL; most commands do not need it
 
         return hashlib.sha256(b"localyun installation " + self.admin_token.encode()).hexdigest()[:16]
 

@@ -1,4 +1,4 @@
-"""Which tutorials there are and what each needs; the command line and the console run them."""
+"""The list of tutorials and their requirements, for the command line and the console."""
 
 from emulator.kernel.frozen import frozen
 
@@ -14,14 +14,14 @@ class Tutorial:
     functions: tuple[str, ...] = ()
     default_input: str = "{}"
     keeps_flow: bool = False
-    """Whether the flow is there afterwards, so that its history can be looked at."""
+    """Whether the program leaves its flow, so that the history can be viewed afterwards."""
     packages: tuple[str, ...] = ()
-    """Packages of further SDKs."""
+    """Further packages of SDKs that the program needs."""
     service: str = "fnf-demo"
 
     @property
     def flow(self) -> str:
-        """The name of its flow."""
+        """The name of the tutorial's flow."""
         return f"{self.service}-{self.name}"
 
 

@@ -1,1 +1,1 @@
-"""Tools of the project: the documentation as a site, what is generated from the program, the bill of materials."""
+"""Tools of the project: the documentation as a site, generated files and tables, the bill of materials."""

@@ -1,4 +1,4 @@
-"""Tables of Markdown, and text from docstrings in their cells."""
+"""Tables in Markdown, and docstrings as text of their cells."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ PAGES = ROOT / "docs" / "tutorials"
 
 
 def pictures() -> Iterator[tuple[Path, str]]:
-    """Yield the file of each tutorial's picture, and what it holds."""
+    """Yield the file and the content of each tutorial's picture."""
     from emulator.drawing.picture import picture
 
     for page in sorted(PAGES.glob("*.md")):

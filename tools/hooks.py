@@ -1,8 +1,8 @@
-"""What the site needs beyond the pages of docs/: the project's own pages, files that pages link, and pictures of flows.
+"""MkDocs hooks that add to docs/ the project's own pages, files that pages link to, and pictures of flows.
 
-Pages link one another as they lie in the repository, so that they can be read there too. A link that leaves docs/ leads
-to a copy of the file on the site; a page has its place in `PAGES`, anything else lies below ``files/``. A page outside
-docs/ is read beside the files of its folder: where it names one in back quotes, the site links it.
+Links between pages follow the repository, so that pages can be read there too. A link out of docs/ leads to a copy of
+the file on the site: pages have their place in `PAGES`, other files are below ``files/``. Where a page outside docs/
+names a file of its folder in backticks, the site adds a link.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PAGES = {
 }
 CHINESE = "zh-CN/"
 ABOUT = "在本机运行阿里云函数计算、轻量消息队列（原 MNS）和云工作流 CloudFlow。"
-"""What a page in Chinese says of the site to those who share it; mkdocs.yml has the same in English."""
+"""The site's description in Chinese, for previews of shared pages; mkdocs.yml has the English one."""
 TITLES = {"Permanent link": "永久链接", "Dark": "深色", "Light": "浅色"}
 _LINK = re.compile(r"(\]\()(?!https?:|mailto:|#)([^)#\s]+)")
 _BLOCK = re.compile(r"(^```.*?^```$|^    .*?$)", re.DOTALL | re.MULTILINE)
@@ -40,22 +40,22 @@ _SPLIT = re.compile(
     rf"(?<=[{_CHINESE_MARK}]){_BEGIN}|(?<=[\u4e00-\u9fff]){_BEGIN}(?=\[?[\u4e00-\u9fff])|(?<=\S){_BEGIN}(?=[{_CHINESE_MARK}])"
     r"|(?<=[\u4e00-\u9fff]) (?=\[[\u4e00-\u9fff])"
 )
-"""A line's end inside a sentence in Chinese, which a browser would show as a space; a blank before a page's title."""
+"""The end of a line inside a Chinese sentence, shown as a space by browsers; or a blank before a page's title."""
 _REPAIRS = (
     (r"(for\(let (\w)=(\w)\+1;\2<)((\w)\.length;\2\+\+\)\5\.slice\(\3,\2\)in )", r"\1=\4"),
     (r'\.join\("\* "\)', '.join(" ")'),
 )
-"""What the search of the theme cuts Chinese questions with: never a word at their end, and beginnings of words."""
+"""Repairs of the theme's splitting of Chinese queries: it misses a word at their end, and makes words prefixes."""
 _written: dict[str, str] = {}
-"""Each page of a build as Markdown, with links that hold on the site, by where it lies there."""
+"""The pages of a build as Markdown, with the site's links, by their place on the site."""
 _NAMED = re.compile(r"(?<![\[`])`([\w./-]+\.\w+)`(?![\]`])")
 
 
 def on_config(config: Any) -> Any:
-    """Give a page that the navigation does not name its place at the end, so that none is out of sight.
+    """Add pages that are missing in the navigation at its end.
 
-    The search learns the terms of the word list, which it would cut: a question for dead-letter queues is not one for
-    queues. Without jieba, it cuts no Chinese text at all.
+    The search learns the terms of the word list, so that it does not split them: a query for dead-letter queues is not
+    one for queues. Without jieba it does not split Chinese text at all.
     """
     with suppress(ImportError):
         add_word = importlib.import_module("jieba").add_word
@@ -75,7 +75,7 @@ def terms() -> list[str]:
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the project's pages and everything outside docs/ that a page links, directly or through another."""
+    """Add the project's pages and all files outside docs/ that pages link to, directly or through another."""
     waiting = [ROOT / name for name in PAGES] + [Path(page.abs_src_path or "") for page in files.documentation_pages()]
     seen = set()
     while waiting:
@@ -93,7 +93,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Have links lead to where their targets lie on the site."""
+    """Rewrite links to the places of their targets on the site."""
     del config, files
     source = Path(page.file.abs_src_path)
     here = posixpath.dirname(page.file.src_uri)
@@ -108,18 +108,18 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
 
 def joined(markdown: str) -> str:
-    """Return a page in Chinese without the ends of lines inside its sentences."""
+    """Return a Chinese page with the line ends inside its sentences removed."""
     parts = _BLOCK.split(markdown)
     return "".join(part if _BLOCK.fullmatch(part) else _SPLIT.sub("", part) for part in parts)
 
 
 def title(page: Path) -> str:
-    """Return the heading of a page, which names it better than its file does."""
+    """Return the heading of a page, used as its title."""
     return page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
 
 
 def on_page_context(context: Any, page: Any, config: Any, nav: Any) -> Any:
-    """Have what is around a page in its language; the choice of languages leads to the same page in the other."""
+    """Translate the frame around a page; the choice of languages leads to the same page in the other language."""
     name = page.file.src_uri
     own = name.removeprefix(CHINESE)
     config.theme["language"] = "zh" if name.startswith(CHINESE) else "en"
@@ -132,7 +132,7 @@ def on_page_context(context: Any, page: Any, config: Any, nav: Any) -> Any:
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:
-    """Return a page with what the theme says in English only, in the page's language."""
+    """Return a page with the theme's English texts translated into the page's language."""
     del config
     if page.file.src_uri.startswith(CHINESE):
         for english, translated in TITLES.items():
@@ -141,7 +141,7 @@ def on_post_page(output: str, page: Any, config: Any) -> str:
 
 
 def chinese(nav: Navigation) -> Navigation:
-    """Return the navigation of pages in Chinese: their own sections, and a way to those that are English only."""
+    """Return the navigation of Chinese pages: their own sections, and a link to pages that are in English only."""
     section = next(each for each in nav.items if each.title == "中文")
     return Navigation([*(section.children or ()), Link("English", "index.html")], nav.pages)
 
@@ -150,7 +150,7 @@ def chinese(nav: Navigation) -> Navigation:
 def on_post_build(config: Any) -> None:
     """Write each page as Markdown and their list for assistants, and the index of the search as a program too.
 
-    A page that is opened as a file may load no other file.
+    The search needs that when pages are opened as files, which cannot load other files.
     """
     for name, markdown in _written.items():
         Path(config.site_dir, name).write_text(markdown, encoding="utf-8")
@@ -174,7 +174,7 @@ def llms(description: str, nav: list[Any]) -> str:
 
 
 def heading_of(name: str) -> str:
-    """Return the heading of a page by where it lies on the site."""
+    """Return the heading of a page, given by its place on the site."""
     own = {place: source for source, place in PAGES.items()}
     return title(ROOT / own[name] if name in own else DOCS / name)
 
@@ -187,7 +187,7 @@ def _named_by(entries: Any) -> list[str]:
 
 
 def repaired(search: str) -> str:
-    """Return the theme's search with Chinese questions cut into the words of the index."""
+    """Return the theme's search with Chinese queries split into the words of the index."""
     for wrong, right in _REPAIRS:
         search, found = re.subn(wrong, right, search)
         if found != 1:
@@ -196,7 +196,7 @@ def repaired(search: str) -> str:
 
 
 def linked(page: Path, markdown: str) -> str:
-    """Return the text of a page outside docs/ with a link where it names a file of its folder, at any depth."""
+    """Return the text of a page outside docs/, with links where it names a file of its folder, at any depth."""
     if page.parent == ROOT or page.is_relative_to(DOCS):
         return markdown
 
@@ -215,7 +215,7 @@ def target(page: Path, link: str) -> Path:
 
 
 def place(path: Path) -> str:
-    """Return where a file of the repository lies on the site."""
+    """Return the place of a file of the repository on the site."""
     if path.is_relative_to(DOCS):
         return path.relative_to(DOCS).as_posix()
     name = path.relative_to(ROOT).as_posix()

@@ -30,10 +30,10 @@ KIT = {
     "Checkpoint": "localyun.checkpoint(...)",
     "Emulator": "Emulator(...)",
 }
-"""The classes of the test kit, each with what a test writes to get one."""
+"""The classes of the test kit, each with the expression by which a test gets one."""
 
 _BUILT_IN = {"__len__": "len", "__iter__": "iter"}
-"""Methods that a test uses through a function of Python."""
+"""Special methods, with the function of Python that calls them."""
 
 
 def kit(say: Say = english) -> str:
@@ -70,7 +70,7 @@ def _members(kind: type) -> Iterator[tuple[str, str]]:
 
 
 def _signature(member: Any) -> str:
-    """Return the signature as a test's author reads it: without ``self`` and the quotes of types that come later."""
+    """Return the signature for a test's author: without ``self`` and the quotes of annotations."""
     whole = inspect.signature(member)
     own = [each for each in whole.parameters.values() if each.name != "self"]
     text = str(whole.replace(parameters=own)).removesuffix(" -> None")

@@ -28,7 +28,7 @@ from emulator.testing import Emulator, Localyun
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = {"en": ROOT / "docs" / "moving", "zh": ROOT / "docs" / "zh-CN" / "moving"}
-"""Names of the pictures without their ends, by language."""
+"""Names of the pictures without their suffixes, by language."""
 
 FLOW = """\
 version: v1
@@ -49,13 +49,13 @@ steps:
           - {type: pass, name: NoGift}
   - {type: succeed, name: Shipped}
 """
-"""An order: without the gift it can be shipped, without the lamp it cannot."""
+"""A flow that ships an order: without the gift it can be shipped, without the lamp it cannot."""
 
 STOCK = [
     {"function": "shop/pay", "answers": [{"return": {"paid": True}}]},
     {"function": "shop/reserve", "answers": [{"return": {"reserved": True}}, {"error": "SoldOut"}]},
 ]
-"""One piece is left."""
+"""Mocks of the functions: a payment succeeds, and so does one reservation; the next is sold out."""
 
 CAPTIONS = {
     "en": (
@@ -73,7 +73,7 @@ _WIDE, _NARROW = (960.0, 500.0), (480.0, 800.0)
 
 
 class Shown(NamedTuple):
-    """A part of the picture: its command with what it printed, and the graphs during it, each a whole SVG."""
+    """A scene of the picture: a command with its output, and the graphs during it, each a whole SVG."""
 
     command: str
     printed: Sequence[str]
@@ -81,7 +81,7 @@ class Shown(NamedTuple):
 
 
 def scenes(language: str) -> list[Shown]:
-    """Return the parts of the picture, of commands that are run for it."""
+    """Run the commands and return the scenes."""
     options = ["--seed", "7", "--start-at", "2027-01-01T09:00:00Z", "--freeze"]
     with TemporaryDirectory() as folder, Emulator(options=options) as localyun:
         Path(folder, "order.yml").write_text(FLOW, encoding="utf-8")
@@ -102,7 +102,7 @@ def scenes(language: str) -> list[Shown]:
             localyun.api.admin("POST", "mocks", each)
         start = "localyun flow start order --name first"
         began = run(start)
-        localyun.settle("60s")  # the command does not wait, and a busy machine may not have come to the pause yet
+        localyun.settle("60s")  # the command does not wait, and on a busy machine the pause may not have begun
         before = graphs(localyun, "first", language)
         skip = "localyun skip --execution order/first --limit 2d"
         skipped = run(skip)
@@ -122,7 +122,7 @@ def scenes(language: str) -> list[Shown]:
 
 
 def graphs(localyun: Localyun, name: str, language: str) -> list[str]:
-    """Return the graph after each event of an execution that changes it."""
+    """Return the graph of an execution after each event that changes it."""
     say = translation(DOMAIN, FOLDER, ["zh_CN"]).gettext if language == "zh" else str
     history = localyun.api.fnf("GetExecutionHistory", FlowName="order", ExecutionName=name, Limit=100)
     execution, drawn = Execution(), list[str]()
@@ -135,7 +135,7 @@ def graphs(localyun: Localyun, name: str, language: str) -> list[str]:
 
 
 class _Frames:
-    """What is shown from one time to another."""
+    """The frames of the picture, each shown from one time to another."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -145,7 +145,7 @@ class _Frames:
         self.parts.append((begin, end, svg))
 
     def render(self) -> tuple[str, str]:
-        """Return the rules of style and the elements."""
+        """Return the CSS rules and the elements."""
         spans = sorted({(begin, end) for begin, end, _ in self.parts})
         rules = [_rule(number, begin, end, self.now) for number, (begin, end) in enumerate(spans)]
         number_of = {span: number for number, span in enumerate(spans)}
@@ -165,7 +165,7 @@ def _rule(number: int, begin: float, end: float, whole: float) -> str:
 
 
 def moving(parts: Sequence[Shown], language: str, size: tuple[float, float]) -> str:
-    """Return the picture: the graph beside the terminal, or above it where it is narrow."""
+    """Return the picture: the graph beside the terminal, or above it in the narrow form."""
     width, height = size
     narrow = width < height
     box = (0.0, 0.0, width, 480.0) if narrow else (560.0, 0.0, width - 560.0, height)
@@ -216,7 +216,7 @@ def _text(line: str) -> str:
 
 
 def _placed(svg: str, box: tuple[float, float, float, float]) -> str:
-    """Return a graph that lies within a box, as large as it can be; its markers keep their one definition each."""
+    """Return a graph scaled to fit a box."""
     x, y, width, height = box
     return re.sub(
         r'<svg xmlns="[^"]+" width="[\d.]+" height="[\d.]+"',
@@ -225,7 +225,7 @@ def _placed(svg: str, box: tuple[float, float, float, float]) -> str:
 
 
 def pictures() -> Iterator[tuple[Path, str]]:
-    """Yield the file of each picture, wide and narrow in both languages, and what it holds."""
+    """Yield the file and the content of each picture, wide and narrow in both languages."""
     for language, path in FILES.items():
         parts = scenes(language)
         yield path.with_name("moving.svg"), moving(parts, language, _WIDE)

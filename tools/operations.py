@@ -1,7 +1,7 @@
-"""Tables of operations: name, API versions, whether it is served, what it does, and what that is known from.
+"""Tables of operations: name, API versions, whether it is served, summary, and source.
 
-What it does is the first line of the operation's docstring; what it is known from stands behind ``Source:``, clause by
-clause. A clause that names a page of the API reference leaves out the operation's own name.
+The summary is the first line of the operation's docstring; the source follows ``Source:`` in it, clause by clause. A
+clause that names a page of the API reference is shown without the operation's own name.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _CLIENTS = {
     "2021-04-06": "alibabacloud_fc_open20210406",
     "2023-03-30": "alibabacloud_fc20230330",
 }
-"""The client whose requests and models show an API version of Function Compute."""
+"""The client whose requests and models document an API version of Function Compute."""
 
 _VARIANTS = {"ListObjects": "ListObjectsV2", "PutObject": "CopyObject", "UploadPart": "UploadPartCopy"}
-"""Operations that the reference of OSS names, and that a header or a parameter tells from others."""
+"""Operations in the reference of OSS that a header or a parameter distinguishes from others."""
 
 _REFERENCE = "API reference"
 _PROSE = re.compile(r": |[a-z]{2} [a-z]{2,} [a-z]{2}|assumed|reference|^page|decoders")
-"""What a clause has that is more than names."""
+"""Marks of clauses with more than names, which are translated."""
 
 _HEAD = ("operation", "status", "what it does", "known from")
 _HEAD_ZH = ("操作", "状态", "作用", "依据")
@@ -75,16 +75,16 @@ def _about(each: Operation, client: str, say: Say) -> tuple[str, str, str]:
 
 
 def _short(clause: str, name: str) -> str:
-    """Return a clause without what its row says: the operation's *name*, and the service whose reference it is."""
+    """Return a clause without what its row shows anyway: the operation's *name*, and the service of the reference."""
     clause = re.sub(r"(?:OSS|RAM|Serverless Workflow) (?=API reference)", "", clause)
     words = [word for word in clause.split(", ") if word != name]
-    if _REFERENCE not in clause and clause.startswith(name):  # a page of the reference by its title alone
+    if _REFERENCE not in clause and clause.startswith(name):  # names a page of the reference by its title only
         return clause.replace(name, _REFERENCE, 1)
     return ", ".join(words)
 
 
 def _said(clause: str, say: Say) -> str:
-    """Return a clause in the language of the page; names of files, packages and pages are the same in each."""
+    """Return a clause translated; names of files, packages and pages stay."""
     head, comma, names = clause.partition(", ")
     if head == _REFERENCE:
         return say(head) + comma + (names if say is english else re.sub(r", | and ", "、", names))
@@ -139,7 +139,7 @@ SERVICES: dict[str, tuple[Callable[[], Iterable[Operation]], str]] = {
 
 
 def tables(say: Say = english) -> dict[str, Callable[[], str]]:
-    """Return what renders the table of each service, by the service's name."""
+    """Return the functions that render the table of each service, by the service's name."""
     rendered: dict[str, Callable[[], str]] = {"Function Compute": lambda: functions(say)}
     for service, (find, client) in SERVICES.items():
         rendered[service] = lambda find=find, client=client: _rows(find, client, say)  # type: ignore[misc]

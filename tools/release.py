@@ -1,12 +1,12 @@
-"""Make a release: the changelog's section, the archives, proof that they work, their sums and the signature of these.
+"""Make a release: the changelog's section, the archives, a trial of them, their checksums and the signature of these.
 
     python3 dev.py release VERSION      write changelog and version, then do what --check does
     python3 dev.py release --check      build, check and try the archives of this tree in dist/
     python3 dev.py release --sign KEY   sign the sums in dist/ with a private SSH key, and verify them as users do
 
 Nothing is committed, tagged or uploaded. The text below "Unreleased" in CHANGELOG.md becomes the version's section, and
-the fragments of changes/ are gathered below it. Only the first release leaves them out: they tell of changes to what
-nobody had, and the text says what there is.
+the fragments of changes/ are gathered below it. Only the first release leaves them out: its text describes the whole
+product, and nobody had an earlier version.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 KINDS = {"added": "Added", "changed": "Changed", "fixed": "Fixed", "removed": "Removed", "security": "Security"}
-"""The kinds of fragments, as their files are named and as the changelog calls them, in its order."""
+"""The kinds of fragments: the suffixes of their files with the headings in the changelog, in order."""
 
 UNRELEASED = "## Unreleased\n"
 FIRST = (
     "Nothing has been released yet. The first release will be 1.0.0. This is what it offers, by user.",
     "The first release, and what it offers to whom.",
 )
-"""What the changelog says before the first release, and what it says from then on."""
+"""The changelog's first sentence before the first release, and its replacement."""
 
 SUMS = "SHA256SUMS"
 NAMESPACE = "file"
-"""What OpenSSH's signatures of files are for: a signature of something else is none of these."""
+"""The namespace of OpenSSH's signatures of files, so that a signature for another purpose is not valid."""
 
 
 class Refused(Exception):
-    """The release cannot be made; the text says why, and what to do."""
+    """The release cannot be made; the text says why and what to do."""
 
 
 def main(arguments: Sequence[str], root: Path = ROOT) -> int:
-    """Do one of the three tasks in the project at *root*; 0 when all of it went well."""
+    """Run one of the three tasks in the project at *root*; return 0 on success."""
     parser = argparse.ArgumentParser(prog="dev.py release", description="Make, check or sign a release.")
     task = parser.add_mutually_exclusive_group(required=True)
     task.add_argument("version", nargs="?", metavar="VERSION", help="the release to make, such as 1.0.1")
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str], root: Path = ROOT) -> int:
 
 
 def require_tidy(root: Path) -> None:
-    """Refuse a tree with anything that is not committed."""
+    """Refuse a tree with uncommitted changes."""
     untidy = run(root, "git", "status", "--porcelain", quiet=True)
     if untidy:
         raise Refused(f"the tree is not tidy; commit or remove:\n{untidy}")
@@ -95,7 +95,7 @@ def write(root: Path, version: str) -> None:
 
 
 def check_version(version: str, last: str) -> None:
-    """Refuse what is not a final release of three numbers, or not newer than *last*."""
+    """Refuse a version that is not a final release of three numbers, or not newer than *last*."""
     if re.fullmatch(r"(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*)){2}", version) is None:
         raise Refused(f"{version!r} is no version such as 1.0.1: three numbers, without a suffix")
     if numbers(version) <= numbers(last):
@@ -103,7 +103,7 @@ def check_version(version: str, last: str) -> None:
 
 
 def numbers(version: str) -> list[int]:
-    """Return what versions are compared by."""
+    """Return the numbers of a version, for comparison."""
     return [int(each) for each in version.split(".")]
 
 
@@ -129,13 +129,13 @@ def build(root: Path) -> None:
     """Build the archives in dist/, check them, try them with each Python, and write bill of materials and sums."""
     dist = root / "dist"
     shutil.rmtree(dist, ignore_errors=True)
-    # without more words the wheel is built from the sdist, so both are tried with the wheel
+    # Without further options the wheel is built from the sdist, so testing the wheel tests both.
     run(root, sys.executable, "-m", "build", "--outdir", str(dist))
     run(root, sys.executable, "-m", "twine", "check", "--strict", *(str(each) for each in sorted(dist.iterdir())))
     wheel = next(dist.glob("*.whl"))
     for interpreter in pythons(root):
         try_wheel(root, wheel, interpreter)
-    # the wheel stands before what is installed here, whose version may be an earlier one
+    # The wheel comes before the installed package, whose version may be older.
     environment = os.environ | {"PYTHONPATH": str(wheel)}
     run(root, sys.executable, "tools/sbom.py", str(dist / "localyun.cdx.json"), environment=environment)
     write_sums(dist)
@@ -143,9 +143,9 @@ def build(root: Path) -> None:
 
 
 def pythons(root: Path) -> list[str]:
-    """Return those of the Pythons that the package names that are on this machine, the running one among them.
+    """Return the supported Pythons on this machine, the running one included.
 
-    Others are told.
+    Missing ones are printed.
     """
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     found = []
@@ -200,7 +200,7 @@ def write_sums(dist: Path) -> None:
 
 
 def sign(root: Path, key: Path) -> None:
-    """Sign the sums of dist/ with the SSH key *key*, of which `tools/signers` has the public half."""
+    """Sign the checksums of dist/ with the SSH key *key*, whose public half is in `tools/signers`."""
     sums, signers = root / "dist" / SUMS, root / "tools" / "signers"
     if not sums.exists():
         raise Refused("dist/ has no archives; python3 dev.py release --check makes them")

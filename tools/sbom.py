@@ -1,9 +1,9 @@
-"""Write the bill of materials of an installation as CycloneDX 1.5 JSON: what localyun needs, and what it brings.
+"""Write the bill of materials of an installation as CycloneDX 1.5 JSON: required distributions and vendored files.
 
-    python sbom.py FILE     needs localyun installed in the running Python; dev.py release calls it
+python sbom.py FILE     needs localyun installed in the running Python; dev.py release calls it
 
-Components are the distributions that localyun requires without extras, with what these require in turn, and the files
-of others that are inside the package. Nothing in it depends on the time or on the order of the file system.
+Components are the distributions that localyun requires without extras, directly or not, and the vendored files inside
+the package. Nothing in it depends on the time or on the order of the file system.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LICENCES = {"htmx.min.js": "0BSD", "idiomorph.min.js": "0BSD"}
 
 
 def needed(name: str = "localyun") -> dict[str, list[str]]:
-    """Return the distributions *name* needs without extras, each with those it requires itself."""
+    """Return the distributions required by *name* without extras, each with its own requirements."""
     found: dict[str, list[str]] = {}
     waiting = [name]
     while waiting:
@@ -48,7 +48,7 @@ def plain(requirement: str) -> str:
 
 
 def licence(name: str) -> str:
-    """Return what a distribution says of its licence: an expression, a classifier or its first line."""
+    """Return the licence of a distribution: an expression, a classifier or the first line of its text."""
     about = metadata.metadata(name)
     classified = [
         each.rpartition(" :: ")[2] for each in about.get_all("Classifier") or () if each.startswith("License")
@@ -81,7 +81,7 @@ def reference(name: str) -> str:
 
 
 def component(name: str) -> dict[str, object]:
-    """Return a distribution in CycloneDX's terms."""
+    """Return the CycloneDX component of a distribution."""
     return {
         "type": "library",
         "bom-ref": reference(name),
@@ -93,12 +93,12 @@ def component(name: str) -> dict[str, object]:
 
 
 def vendored_files() -> list[Path]:
-    """Return the files of others inside the package."""
+    """Return the vendored files inside the package."""
     return sorted(VENDORED.glob("*.js"))
 
 
 def vendored(path: Path) -> dict[str, object]:
-    """Return a file of others inside the package, with its hash."""
+    """Return the CycloneDX component of a vendored file, with its hash."""
     return {
         "type": "file",
         "bom-ref": f"file:{path.relative_to(ROOT).as_posix()}",

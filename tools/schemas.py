@@ -1,9 +1,9 @@
 """JSON Schemas of the files that users write, from the tables that read them.
 
-    python -m tools.schemas     writes emulator/schemas/*.json
+python -m tools.schemas     writes emulator/schemas/*.json
 
-Names, ranges and choices come from the rows that also read the files. The schemas are for editors: they take what the
-emulator takes, and say most of what it refuses.
+Names, ranges and choices come from the rows that also read the files. The schemas are for editors: they accept all that
+the emulator accepts, and refuse most of what it refuses.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 Schema = dict[str, Any]
 
 TEXT: Schema = {"type": ["string", "number", "boolean"]}
-"""What a definition takes for text: a number or a boolean without quotes, too."""
+"""A text in a definition; a number or a boolean without quotes is accepted too."""
 
 ANYTHING: Schema = {}
 OBJECT: Schema = {"type": "object"}
@@ -44,22 +44,22 @@ def listing(items: Schema, least: int = 0, most: int | None = None) -> Schema:
 
 
 def choice(words: Iterable[str]) -> Schema:
-    """Return the schema of one of some words."""
+    """Return the schema of one of several words."""
     return {"enum": sorted(words)}
 
 
 def closed(forms: dict[str, Schema], names: Iterable[str], needed: Iterable[str] = ()) -> Schema:
-    """Return the schema of an object that has these fields, whose forms are in *forms*, and no others."""
+    """Return the schema of an object with the fields *names*, whose schemas are in *forms*, and no others."""
     needed = sorted(needed)
     properties = {name: forms[name] if name in needed else nullable(forms[name]) for name in sorted(names)}
     return {"type": "object", "properties": properties, "required": needed, "additionalProperties": False}
 
 
 class Definitions(Schemas):
-    """What definitions of flows allow. A number or a boolean without quotes is taken for text, too.
+    """The schemas of definitions of flows. A number or a boolean without quotes is accepted as text.
 
-    Objects with a tag are referred to, as they contain each other. Where *closed*, other fields than those known are
-    refused; else those of other languages are.
+    Objects with a tag are defined once and referred to, as they contain each other. With *closed*, unknown fields are
+    refused; else only those of other languages.
     """
 
     def __init__(self, *, closed: bool) -> None:
@@ -67,7 +67,7 @@ class Definitions(Schemas):
         self._closed = closed
 
     def text(self, kind: kinds.Text) -> Schema:
-        """A text of some form, or whatever is written."""
+        """A text of a form, or any text, number or boolean."""
         if kind.form:
             return {"type": "string", "pattern": f"^(?:{kind.form})$"}
         about = {"description": kind.expected} if kind.expected and kind.longest is None else {}
@@ -75,11 +75,11 @@ class Definitions(Schemas):
         return {**TEXT, **about, **longest}
 
     def tagged(self, kind: kinds.Tagged) -> Schema:
-        """One of the shapes, defined once."""
+        """One of the shapes, by reference."""
         return {"$ref": f"#/$defs/{kind.title}"}
 
     def definition(self, kind: kinds.Tagged, name: str) -> Schema:
-        """Return the schema of an object whose tag says which of the shapes it has, and which has a *name*."""
+        """Return the schema of an object whose tag selects its shape; the member *name* has its name."""
         head = {"type": "object", "properties": {kind.tag: {"enum": list(kind.shapes)}, name: TEXT}}
         ways = [
             {"if": {"properties": {kind.tag: {"const": tag}}, "required": [kind.tag]}, "then": self.reader(shape)}
@@ -88,7 +88,7 @@ class Definitions(Schemas):
         return {**head, "required": [kind.tag, name], "allOf": ways}
 
     def shape(self, kind: kinds.Shape) -> Schema:
-        """An object with the fields of the shape; those that need not be there may be null."""
+        """An object with the fields of the shape; optional ones may be null."""
         properties = {
             name: {**form, "description": each.help[0]} if each.help[0] else form
             for each in kind
@@ -171,7 +171,7 @@ def _setting(kind: kinds.Kind) -> Schema:
 
 
 def _named(form: Schema) -> Schema:
-    """Return the schema of what names resources: a map, or a list of names and of maps with a name."""
+    """Return the schema of named resources: a map, or a list of names and of maps with a name."""
     item = {"anyOf": [{"type": "string"}, {"type": "object", "required": ["name"]}]}
     return {"anyOf": [{"type": "object", "additionalProperties": form}, listing(item)]}
 
@@ -216,7 +216,7 @@ def _attribute(attribute: kinds.Field) -> Schema:
 
 
 def function() -> Schema:
-    """Return the schema of ``function.yml``, in a service and without one."""
+    """Return the schema of ``function.yml``, inside a service and without one."""
     forms = _fields((*fc.FUNCTION_2, *fc.FUNCTION_3))
     forms |= {"triggers": ANYTHING, "aliases": ANYTHING}
     return {"type": ["object", "null"], "properties": forms, "additionalProperties": False}
@@ -245,7 +245,7 @@ SCHEMAS = {
     "function": (function, "Settings of a function, beside its code"),
     "service": (service, "Settings of a service, in its folder"),
 }
-"""By the name of the file that has it."""
+"""The schemas by the name of their file."""
 
 
 def written(name: str) -> str:

@@ -1,6 +1,6 @@
-"""Tables of the pages that are written from the program itself.
+"""Tables in pages that are generated from the program.
 
-    python -m tools.tables     rewrites what stands between marks such as <!-- operations: NAME --> and <!-- end -->
+python -m tools.tables     rewrites what stands between marks such as <!-- operations: NAME --> and <!-- end -->
 
 Tables of operations are in `tools/operations.py`, the reference of the test kit is in `tools/kit.py`.
 """
@@ -37,12 +37,12 @@ _TABLE = re.compile(r"(<!-- ([\w: ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def rewritten(text: str) -> str:
-    """Return *text* with each table between marks written again."""
+    """Return *text* with the tables between marks generated again."""
     return _TABLE.sub(lambda found: f"{found[1]}{TABLES[found[2]]()}{found[3]}", text)
 
 
 def limits() -> str:
-    """Return the table of limits that users meet first."""
+    """Return the table of the most important limits."""
     from emulator.services.fc import limits as fc
     from emulator.services.mns import limits as mns
     from emulator.services.workflow import limits as fnf
@@ -96,21 +96,21 @@ def _token(operation: dict[str, Any]) -> str:
 
 
 def vendored() -> str:
-    """Return the table of files of others inside the package."""
+    """Return the table of vendored files."""
     return table(
         ("file", "licence"), ((f"`{path.relative_to(DOCS.parent)}`", LICENCES[path.name]) for path in vendored_files())
     )
 
 
 def dependencies() -> str:
-    """Return the table of what an installation without extras holds."""
+    """Return the table of distributions in an installation without extras."""
     return table(("package", "licence"), ((name, licence(name)) for name in sorted(needed()) if name != "localyun"))
 
 
 def extras() -> str:
-    """Return the table of what each extra asks for."""
+    """Return the table of extras with their requirements."""
     project = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    held = project["optional-dependencies"]["dev"][0]  # what the environment of this project has
+    held = project["optional-dependencies"]["dev"][0]  # it lists the extras that this environment has
     found: dict[str, set[str]] = {}
     for requirement in metadata.requires("localyun") or []:
         name, (_, _, condition) = plain(requirement), requirement.partition("extra ==")
@@ -124,7 +124,7 @@ def extras() -> str:
 
 
 def attributes(name: str, *, chinese: bool) -> Callable[[], str]:
-    """Return what renders the table of what ``localyun.yaml`` may say of a resource."""
+    """Return the function that renders the table of a resource's attributes in ``localyun.yaml``."""
     from emulator.deploy import seeds
     from emulator.services.mns.queues.model import QUEUE
     from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
@@ -160,7 +160,7 @@ def flow_fields(*, chinese: bool) -> str:
 
 
 def machine_fields(*, chinese: bool) -> str:
-    """Return the tables of the fields of state machines, and of the parameters of what tasks call."""
+    """Return the tables of the fields of state machines, and of the parameters of tasks."""
     from emulator.services.workflow.languages.statemachine import actions, reader, reading
 
     shapes = [("StateMachine", reader.MACHINE), *_kinds(reader.STATE, chinese=chinese)]
@@ -170,7 +170,7 @@ def machine_fields(*, chinese: bool) -> str:
 
 
 def _kinds(tagged: Tagged, *, chinese: bool) -> Iterable[tuple[str, Shape]]:
-    """Yield the fields that most kinds have, and then those that each kind has besides."""
+    """Yield the fields that most kinds have, and then the further fields of each kind."""
     fields = [each for shape in tagged.shapes.values() for each in shape if each.help[0]]
     count = Counter(each.name for each in fields)
     usual = {each.name: each for each in fields if count[each.name] > len(tagged.shapes) // 2}
@@ -190,7 +190,7 @@ _RESOURCES = ("queue", "topic", "subscription", "flow", "schedule", "bucket", "r
 
 
 def usage_items(*, chinese: bool) -> str:
-    """Return the table of what is metered, with what of each rule is known from where and what is a guess."""
+    """Return the table of metered items, with the source of each rule and the parts that are guesses."""
     from emulator.usage.items import ITEMS
 
     head = ("计量项", "单位", "规则", "来源", "假定") if chinese else ("item", "unit", "rule", "source", "assumed")
@@ -205,21 +205,21 @@ def usage_items(*, chinese: bool) -> str:
 
 
 def price_rows(*, chinese: bool) -> str:
-    """Return the table of a line of a list of prices."""
+    """Return the table of the fields of a line in a price list."""
     from emulator.usage.prices import PRICE
 
     return _rows_of(PRICE, chinese=chinese)
 
 
 def tier_rows(*, chinese: bool) -> str:
-    """Return the table of a tier of prices."""
+    """Return the table of the fields of a tier."""
     from emulator.usage.prices import TIER
 
     return _rows_of(TIER, chinese=chinese)
 
 
 def _cell(text: str) -> str:
-    """Return a sentence as a cell of a table; in Chinese no mark stands before a blank."""
+    """Return a sentence as a cell of a table, in Chinese without its full stop."""
     return text.removesuffix("。")
 
 
@@ -231,8 +231,8 @@ def _rows_of(shape: Shape, *, chinese: bool) -> str:
 
 
 def suites(say: Say) -> str:
-    """Return the table of the suites of the SDKs' makers."""
-    from tests.suites import figures  # it needs what tests need, other tables do not
+    """Return the table of the SDK makers' test suites."""
+    from tests.suites import figures  # requires the packages of the tests, which other tables do not need
 
     return figures.markdown(say)
 

@@ -1,1 +1,1 @@
-"""What one service needs from another: each port filled with the other service's public methods."""
+"""The ports of the services, each filled with another service's public methods."""

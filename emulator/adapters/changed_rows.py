@@ -1,6 +1,6 @@
-"""What the rows of each table are about, for pages that show it: ``queue/orders``, ``execution/approve/first``.
+"""The resource that each row belongs to, such as ``queue/orders``, so that open pages learn of its changes.
 
-A name begins with a kind; what the row belongs to stands in it, so that a page of one queue is not touched by another.
+A name is a kind and the resource's own name, so that the page of one queue is not updated for another.
 """
 
 from typing import Final
@@ -19,7 +19,7 @@ _ITS_FLOW = "(SELECT name FROM workflow_flows WHERE id = {row}.flow)"
 
 
 def _function(service: str, function: str, kind: str = "function") -> str:
-    """Return the expression of a function's name; in no service it is its own alone."""
+    """Return the SQL expression of a function's name; a function without a service has its own name only."""
     return f"'{kind}/' || CASE {service} WHEN '' THEN {function} ELSE {service} || '/' || {function} END"
 
 
@@ -56,4 +56,4 @@ CHANGED_ROWS: Final = {
     "lab_clock": "'clock'",
     "usage_amounts": "'usage'",
 }
-"""For a table an expression of what a row, called ``{row}``, is about."""
+"""By table, the SQL expression of the name of the resource that a row, called ``{row}``, belongs to."""

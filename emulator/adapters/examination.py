@@ -1,4 +1,4 @@
-"""Reading another state through all services, for the lab, which restores it only if they can."""
+"""Reading every row of another state through all services, to check it before a checkpoint is restored."""
 
 from emulator.oss import examination as oss
 from emulator.services.fc import examination as fc
@@ -8,9 +8,9 @@ from emulator.storage.database import Database
 
 
 def read_through(database: Database) -> list[str]:
-    """Read all rows of *database* as a start would; return the files they name, as paths below the work folder.
+    """Read all rows of *database* as at a start; return the files they name, as paths below the work folder.
 
-    Raises: anything, for rows that stand for nothing.
+    Raises: any exception, for invalid rows.
     """
     mns.read_through(database)
     workflow.read_through(database)

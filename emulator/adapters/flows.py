@@ -1,4 +1,4 @@
-"""What flows call: functions, queues and topics, behind the ports of the workflow service."""
+"""The services that flows call: functions, queues and topics, and HTTP, behind ports of the workflow service."""
 
 import json
 from pathlib import Path
@@ -68,7 +68,7 @@ class FunctionCalls:
         return Submission(request_id)
 
     async def result(self, tenant: Tenant, request_id: str) -> FunctionReply:
-        """Wait for the end of a queued call.
+        """Wait for the end of a queued call and return its answer.
 
         Raises: LookupError for a call that is not known (any more).
         """
@@ -90,7 +90,7 @@ class FunctionCalls:
 class FlowMessages:
     """Lets flows send messages (the port `MessageSender` of the workflow service).
 
-    A message is stored in the same transaction as what the flow records of it, or in an earlier one.
+    A message is stored in the transaction in which the flow records it, or in an earlier one.
     """
 
     def __init__(self, messages: MessageService, clock: Clock, ids: Ids, interference: Interference) -> None:
@@ -133,13 +133,13 @@ class FlowMessages:
 
 
 HTTP_TIMEOUT_S = 60
-"""How long a call over HTTP may take; assumed. A task's own time-out may end it before."""
+"""The timeout of a call over HTTP in seconds; assumed. A task's own timeout may end it earlier."""
 
 _ANSWER_BYTES = 1024 * 1024
 
 
 class HttpFault(ServiceError):
-    """What is asked for in the place of an endpoint's answer."""
+    """An error injected in place of an endpoint's answer."""
 
     table: ClassVar = {
         "ConnectionClosed": ErrorRow(500, "The connection was closed by an injected fault."),
@@ -154,8 +154,8 @@ _HTTP = Dialect(HttpFault, "TooManyRequests", "ConnectionClosed")
 class FlowHttp:
     """Lets flows make calls over HTTP (the port `HttpCaller` of the workflow service).
 
-    The addresses are limited as those of pushes are. *home* recognises addresses of this emulator, such as function
-    URLs; calls of these do not leave the process.
+    The permitted addresses are those of pushes. *home* recognises addresses of this emulator, such as function URLs;
+    calls to them do not leave the process.
     """
 
     def __init__(self, policy: PushPolicy, home: Home, trusted: Path, interference: Interference) -> None:
@@ -199,7 +199,7 @@ class FlowHttp:
         return HttpReply(status=response.status, headers=dict(response.headers.pairs), body=response.body)
 
     async def close(self) -> None:
-        """Close the connections that are kept."""
+        """Close the idle connections."""
         await self._clients.close()
 
 
@@ -208,7 +208,7 @@ def _name(resource: FunctionResource) -> FunctionName:
 
 
 def _key(key: str) -> str:
-    """Return the name of a call among those of topics and triggers, which have keys of their own."""
+    """Return the key of a call, distinct from the keys of topics and triggers."""
     return f"flow {key}"
 
 

@@ -1,7 +1,7 @@
-"""The lab joined to the services, each way.
+"""The lab joined to the services, in both directions.
 
-The lab asks what the services are at, what comes and what waits (`emulator.kernel.instrumentation.Observed`), and
-whether the condition of a skip holds. Function Compute asks for mocks and a record of its calls (its port
+The lab asks the services for unfinished, upcoming and waiting work (`emulator.kernel.instrumentation.Observed`), and
+whether the condition of a skip holds. Function Compute asks the lab for mocks and has its calls recorded (its port
 `FunctionDoubles`).
 """
 
@@ -26,7 +26,7 @@ from emulator.services.workflow.service import Workflow
 from emulator.wire.answers import Answer, Script
 
 _SHOWN = 50
-"""Open executions looked at for a diagnosis."""
+"""Open executions listed in a diagnosis."""
 
 
 class MessageActivity:
@@ -168,22 +168,22 @@ class SkipConditions:
 
 
 class TaskNames:
-    """Knows which steps and actions a mock can be for."""
+    """Checks that the step or action of a mock exists."""
 
     def __init__(self, workflow: Workflow, tenant: Tenant) -> None:
         self._workflow = workflow
         self._tenant = tenant
 
     def check(self, target: MockTarget, script: Script) -> list[str]:
-        """Check what a mock is for, and return warnings about answers that the real service would not give.
+        """Check the target of a mock, and return warnings about answers that the real service would not give.
 
-        The flow need not exist yet; the step of one that does, and an action, must.
+        The flow need not exist yet; a step of an existing flow, and an action, has to exist.
 
         Raises: LabError (InvalidParameter), with the names that exist.
         """
         if not target.step and not target.action:
             return []
-        from emulator.services.workflow.rehearsal.names import nearest, wrong_action  # loads a language: seldom needed
+        from emulator.services.workflow.rehearsal.names import nearest, wrong_action  # slow to load, seldom needed
         from emulator.services.workflow.rehearsal.replies import doubts_of_action, doubts_of_task
 
         if target.action:
@@ -210,7 +210,7 @@ class _TaskDouble:
         self._key = key
 
     async def rest(self) -> None:
-        """Wait as long as the answer is to take."""
+        """Wait for the delay of the answer."""
         await self._mocks.rest(self.answer, self._name, self._key, "flow")
 
 
@@ -222,7 +222,7 @@ class FlowDoubles:
         self._clock = clock
 
     def find(self, flow: str, execution: str, names: list[str], sent: str, attempt: int) -> _TaskDouble | None:
-        """Return what answers the call of a task; None for the real thing."""
+        """Return the mocked answer to a call of a task; None when the real service is to answer."""
         mock = self._mocks.find_task(flow, names) if self._mocks.by_id else None
         if mock is None:
             return None
@@ -248,7 +248,7 @@ class Doubles:
         self._clock = clock
         self.ended: list[Ended] = []
         self._let_through: dict[str, Mock] = {}
-        """Calls that a mock has left to the function, by their request ids, until they are recorded."""
+        """Mocks that have left a call to the function, by the call's request id, until it is recorded."""
         bench.calls.late = self.record
 
     def mocks(self, service: str, function: str, qualifier: str) -> bool:
@@ -256,13 +256,13 @@ class Doubles:
         return bool(self.mocked) and self._mocks.find(service, function, qualifier) is not None
 
     async def answer(self, call: Called) -> InvocationResult | None:
-        """Return what a mock answers, None when the function itself is to answer."""
+        """Return a mock's answer, after its delay; None when the function itself is to answer."""
         mock = self._mocks.find(call.service, call.function, call.qualifier)
         if mock is None:
             return None
         answer = mock.next()
         if answer is None:
-            if len(self._let_through) >= CALLS_KEPT:  # of calls that were broken off
+            if len(self._let_through) >= CALLS_KEPT:  # entries of calls that were cancelled
                 self._let_through.pop(next(iter(self._let_through)))
             self._let_through[call.request_id] = mock
             return None
@@ -282,7 +282,7 @@ class Doubles:
         return result
 
     def record(self) -> None:
-        """Keep a record of the calls in ``ended``."""
+        """Record the calls in ``ended``."""
         ended = self.ended[:]
         self.ended.clear()
         for call, result, cause, at in ended:
@@ -290,7 +290,7 @@ class Doubles:
             self._keep(call, result.body, result.error_type or "", result.log, spy, cause=cause, at=at)
 
     def refused(self, call: Called, error: FcError) -> None:
-        """Keep a record of a call that the platform could not make."""
+        """Record a call that the platform refused."""
         self.record()
         spy = self._let_through.pop(call.request_id, None)
         self._keep(call, error.message.encode("utf-8", "replace"), error.code, b"", spy)

@@ -18,7 +18,7 @@ from emulator.services.mns.topics.model import ContentFormat, NotifyStrategy, Su
 
 
 class OwnNames:
-    """Finds the host names that lead back here, the cloud's and users' own: a push to one needs no detour."""
+    """Finds the host names that this emulator serves, the cloud's and users' own, so that pushes to them stay here."""
 
     def __init__(self, emulates: Callable[[str], bool], address: str) -> None:
         self._emulates = emulates
@@ -26,7 +26,7 @@ class OwnNames:
         self._address = (host, int(port))
 
     def find(self, host: str) -> tuple[str, int] | None:
-        """Return where *host* is listening for plain HTTP, None for a name this emulator does not serve."""
+        """Return the plain HTTP address that serves *host*, None for a name this emulator does not serve."""
         return self._address if self._emulates(host) else None
 
 
@@ -94,7 +94,7 @@ class TriggerQueues:
         return True
 
     def has_messages(self, tenant: Tenant, queue: str) -> bool:
-        """Whether `receive` would return messages at once; there need be no such queue."""
+        """Whether `receive` would return messages at once; False for a queue that does not exist."""
         try:
             self._messages.messages.peek(self._messages.find(tenant, queue), 1)
         except (MessageNotExist, QueueNotExist):
@@ -102,7 +102,7 @@ class TriggerQueues:
         return True
 
     async def receive(self, tenant: Tenant, queue: str, count: int, wait_s: int) -> Sequence[QueuedMessage]:
-        """Return up to *count* messages, hidden from others; none when there were none in time.
+        """Return up to *count* messages, hiding them; none when none is visible within *wait_s* seconds.
 
         Raises: QueueMissing; MnsError.
         """

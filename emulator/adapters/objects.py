@@ -32,7 +32,7 @@ _UNREADABLE = {
     "AccessDenied": "the bucket '{bucket}' does not belong to you",
     "ExtraMissing": "{message}",
 }
-"""By the error of the object store, why a package cannot be read."""
+"""The reason why a package cannot be read, by the object store's error."""
 
 
 class CodeObjects:
@@ -72,7 +72,7 @@ class CodeObjects:
     async def upload_place(self, tenant: Tenant) -> UploadPlace:
         """Return the account's bucket for packages, made with its first use, and keys for an hour.
 
-        Where permissions are enforced the keys may do what the default role of functions may do to the bucket.
+        Where permissions are enforced the keys have the rights of the functions' default role to the bucket.
 
         Raises: ObjectUnavailable.
         """

@@ -1,4 +1,4 @@
-"""The operations and errors of the services by their names, for what names one before it is called or raised."""
+"""The names of the services' operations and error codes, for checking faults that name one."""
 
 from collections.abc import Collection
 
@@ -16,7 +16,7 @@ from emulator.services.workflow.front import OPERATIONS as OF_FLOWS
 _ERRORS = (FC_ERRORS, MNS_ERRORS, WORKFLOW_ERRORS, RAM_ERRORS, STS_ERRORS, OSS_ERRORS)
 
 _WITHOUT_A_TABLE = {"PeekMessage", "Push"}
-"""A receive with a query item, and what the service sends itself."""
+"""Operations that no table declares: a receive with a query item, and pushes that the service sends itself."""
 
 
 def operation_names(service: str) -> Collection[str]:

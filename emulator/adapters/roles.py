@@ -1,4 +1,4 @@
-"""Roles: temporary keys for functions, which roles can be assumed, and what services may do in their name.
+"""Roles: temporary keys for functions, which roles can be assumed, and the rights of services acting as a role.
 
 The guards of flows and functions are asked only where rights are enforced; a denial reads like the one the called
 service would have answered.
@@ -47,7 +47,7 @@ class RoleKeys:
 
 
 def credentials_of(keys: TemporaryCredentials) -> Credentials:
-    """Return temporary keys as functions get them."""
+    """Return temporary keys in the form that functions get."""
     return Credentials(keys.access_key_id, keys.access_key_secret, keys.security_token)
 
 
@@ -79,14 +79,14 @@ class AssumableRoles:
 
 
 class RoleRights:
-    """Asks whether a service may do something in the name of a role."""
+    """Checks whether a service has a right when it acts as a role."""
 
     def __init__(self, authorizer: Authorizer, clock: Clock) -> None:
         self._authorizer = authorizer
         self._clock = clock
 
     def lacking(self, tenant: Tenant, role_arn: str, service: str, demand: Demand) -> Demand | None:
-        """Return the right that *service* lacks to do what *demand* says as *role_arn*; None when it lacks none."""
+        """Return the right that *service*, acting as *role_arn*, lacks for *demand*; None when it lacks none."""
         facts = facts_at(self._clock.now())
         return self._authorizer.service_lacks(tenant.account, role_arn, service, demand, facts)
 

@@ -1,4 +1,4 @@
-"""Usage joined to the services: what all have counted, and what came of a single execution."""
+"""Usage joined to the services: the counts of all services, and the usage of a single execution."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -21,7 +21,7 @@ Node = Mapping[str, Any]
 
 
 class Counts:
-    """What all services have counted since the start. *carried* is what the gateway has."""
+    """All amounts counted by the services since the start. *carried* returns the gateway's counts."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class Counts:
         self._carried = carried
 
     def __call__(self) -> Iterator[Amount]:
-        """Yield it."""
+        """Yield the amounts."""
         yield from self._functions.metered()
         yield from self._messages.metered()
         yield from self._workflow.metered()
@@ -44,10 +44,10 @@ class Counts:
 
 
 class ExecutionUsage:
-    """What an execution has used: the steps of its history, and what its trace says came of them.
+    """The usage of an execution: the steps of its history, and the calls, messages and executions in its trace.
 
-    *trace* returns the tree of an id. A call takes the time that the trace gives it, in whole milliseconds, and one at
-    least, also where the clock is frozen: a started millisecond counts.
+    *trace* returns the tree of an id. The duration of a call is that in the trace, in whole milliseconds, and at least
+    1, also while the clock is frozen: started milliseconds are billed.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class ExecutionUsage:
         self._trace = trace
 
     async def of_execution(self, tenant: Tenant, flow: str, execution: str) -> list[Amount]:
-        """Return it, children and what they called included.
+        """Return the usage of an execution, child executions and their calls included.
 
         Raises: WorkflowError when there is no such execution.
         """
@@ -75,7 +75,7 @@ class ExecutionUsage:
         own = next((node for node in _below(tree) if node["key"] == f"execution {flow}/{execution}"), None)
         for node in _below(own["children"]) if own is not None else ():
             if node["kind"] == "execution":
-                with suppress(ServiceError):  # deleted since
+                with suppress(ServiceError):  # deleted since then
                     used += await self._workflow.metered_execution(tenant, *node["name"].split("/", 1))
             else:
                 used += self._of_node(tenant, node)
@@ -85,7 +85,7 @@ class ExecutionUsage:
         name = str(node["name"])
         match node["kind"]:
             case "call":
-                with suppress(ServiceError):  # a mock has answered for a function that does not exist
+                with suppress(ServiceError):  # a mock answered for a function that does not exist
                     service, _, function = name.rpartition("/")
                     size = self._functions.resolver.target(tenant, service, function, None, 1.0).image.size
                     yield from of_call(name, size, max(1, int(node["duration_ms"] or 0)))
@@ -101,12 +101,12 @@ class ExecutionUsage:
 
 
 def _is_sent(node: Node) -> bool:
-    """Whether a step has sent the message: one that a request has sent, or a push, is metered as that."""
+    """Whether a step has sent the message; those sent by requests and pushes are metered as such."""
     return node["above"] not in {"push", "request"}
 
 
 def _below(nodes: Iterable[Node], above: str = "") -> Iterator[dict[str, Any]]:
-    """Yield *nodes* and all below them, each with the kind of what it is directly below."""
+    """Yield *nodes* and all their descendants, each with the kind of its parent as ``above``."""
     for node in nodes:
         yield {**node, "above": above}
         yield from _below(node["children"], node["kind"])

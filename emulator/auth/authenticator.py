@@ -109,7 +109,7 @@ class NonceMemory:
     """Nonces by key id, each kept until no request dated with it could pass the clock check.
 
     Holds at most *capacity*; when full the oldest is forgotten, which costs replay protection of that one request
-    rather than refusing a new caller. Memory per nonce is the same however long the nonce is.
+    rather than refusing a new caller. A nonce takes the same memory whatever its length.
     """
 
     def __init__(self, capacity: int = CAPACITY) -> None:
@@ -200,7 +200,7 @@ class Authenticator:
         return Principal(key.account, signed.key_id, key.arn, key.token is not None, key.policy)
 
     def key_of(self, http: Request) -> AccessKey | None:
-        """Return the key that a request names, None when it names none that there is."""
+        """Return the key that a request names, None when it names none or an unknown one."""
         scheme = scheme_of(http)
         try:
             signed = scheme.read(http) if scheme is not None else None
@@ -278,7 +278,7 @@ class Authenticator:
 def _check_token(signed: SignedRequest, key: AccessKey, now: Millis) -> None:
     if not signed.token:
         raise AuthFailure(Reason.MISSING_TOKEN, scheme=signed.scheme, detail=signed.key_id)
-    if key.token is None:  # a lasting key has no token to go with it
+    if key.token is None:  # a permanent key has no security token
         raise AuthFailure(Reason.TOKEN_OF_ANOTHER_KEY, scheme=signed.scheme, detail=signed.key_id)
     if not hmac.compare_digest(octets(signed.token), octets(key.token)):
         alike = signed.token.startswith("CAIS") and len(signed.token) >= len(key.token) // 2

@@ -1,8 +1,8 @@
 """Why a signature was refused: what the client may have signed instead of what has arrived.
 
-A signature tells nothing of its text, but a guess can be checked: the request is changed the way clients and proxies
-change requests, read again by its scheme, and signed with the key's secret. When that gives the signature that came,
-the guess is what the client has signed. Done when it is asked for, never while requests are served.
+A signature does not reveal its text, but a guess can be checked: the request is changed the way clients and proxies
+change requests, read again by its scheme, and signed with the key's secret. When that gives the request's signature,
+the guess is the text that the client has signed. Done on demand, never while requests are served.
 """
 
 import hmac
@@ -19,7 +19,7 @@ Cause = Literal[
     "path", "query", "host", "header", "method", "body", "secret-blank", "secret", "clock", "key", "token", "nonce",
     "incomplete", "account", "repeated",
 ]  # fmt: skip
-"""What was different, in a word; whatever shows it has a sentence for each."""
+"""The difference in a word; each page or command that shows causes has a sentence for it."""
 
 _OFTEN_CHANGED = {
     "content-type": (
@@ -117,7 +117,7 @@ def _text_of(request: Request, scheme: Scheme, secret: str, signature: bytes) ->
             if hmac.compare_digest(octets(signed.sign(secret, string)), signature):
                 return canonical or string
     except AuthFailure:
-        pass  # the change has made it one that cannot be signed
+        pass  # the changed request cannot be signed
     return None
 
 

@@ -45,7 +45,7 @@ def signed_request(request: Request) -> SignedRequest | None:
     if not authorization.startswith("FC "):
         return _signed_of_url(request)
     date_text = headers.get("date")
-    date = read_http_date(date_text, NAME)  # the service complains about the date first
+    date = read_http_date(date_text, NAME)  # the service checks the date first
     key_id, signature = id_and_signature(authorization, NAME)
     return SignedRequest(
         scheme=NAME,
@@ -90,7 +90,7 @@ def texts(request: Request, date: str) -> SignedTexts:
     decoded = request.decoded_path if "%" in path else path
     if not is_trigger(request):
         yield head + decoded, ""
-        if decoded != path:  # one client forgets to decode
+        if decoded != path:  # one client signs the path without decoding it
             yield head + path, ""
         return
     parts = [part for part in (request.query or "").split("&") if _name_of(part) != "x-fc-signature"]

@@ -66,7 +66,7 @@ def texts(request: Request, date: str) -> SignedTexts:
     """Yield what is signed under *date*, the text of ``Date`` or else of ``x-mns-date``."""
     head = signed_head(request, date) + signed_lines(request.headers.starting_with("x-mns-"))
     yield head + request.target, ""
-    if request.target.endswith("?"):  # a client that puts the question mark behind what it has signed
+    if request.target.endswith("?"):  # one client appends the question mark after signing
         yield head + request.target.removesuffix("?"), ""
 
 
@@ -113,7 +113,7 @@ def texts_v4(request: Request, algorithm: str, date: Millis, scope: str) -> Sign
     block = "".join(f"{name}:{value.strip()}\n" for name, value in sorted(own))
     head = f"{algorithm}\n{stamp}\n{scope}\n{request.method}\n{encode_path(request.decoded_path)}\n"
     query = request.query or ""
-    # receipt handles come with plain plus signs, so a plus is a plus first and a blank second
+    # receipt handles contain unescaped plus signs, so a plus is tried as a plus first and as a blank second
     for text in dict.fromkeys((query, query.replace("+", " "))):
         yield f"{head}{_canonical_query(text)}\n{block}\n", ""
 

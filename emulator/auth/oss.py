@@ -42,12 +42,12 @@ NAME_V2 = "OSS2"
 NAME_V4 = "OSS4-HMAC-SHA256"
 
 LONGEST_URL_S = 7 * DAY // 1000
-"""How long a v4 URL may be valid."""
+"""The longest validity of a v4 URL."""
 
 _UNSIGNED = "UNSIGNED-PAYLOAD"
 # Texts, not compiled patterns: a start does not pay for a scheme that few clients use.
 _VIRTUAL_HOST = (
-    r"(?i)(?:https?://)?(?!(?:ap|cn|eu|me|na|us)-[a-z0-9-]+\.oss\.)"  # the endpoint of a region, with no bucket
+    r"(?i)(?:https?://)?(?!(?:ap|cn|eu|me|na|us)-[a-z0-9-]+\.oss\.)"  # not the host of a region without a bucket
     r"([a-z0-9][a-z0-9-]{1,61}[a-z0-9])\.(?:oss[-.]|(?:ap|cn|eu|me|na|us)-[a-z0-9-]+\.oss\.|localhost\b)"
 )
 _FORM_HOST = r"(?i)(?:localhost|127\.0\.0\.1|\[::1\]|[a-z0-9-]+\.oss-[a-z0-9-]+\.aliyuncs\.com)(?::\d+)?"
@@ -104,7 +104,7 @@ def signed_request(request: Request) -> SignedRequest | None:
         return _signed_of_form(request)
     if request.query is None:
         return None
-    query = dict(reversed(request.query_pairs))  # the first of a repeated name counts, for all that follows
+    query = dict(reversed(request.query_pairs))  # of a repeated name the first value counts, here and in the operation
     if query.get("x-oss-signature-version") == NAME_V2:
         return _signed_v2_of_url(request, query)
     if "x-oss-credential" in query or "x-oss-signature-version" in query:
@@ -335,7 +335,7 @@ def _texts_v4(request: Request, scope: str, date: str, extra: list[str], *, in_u
         ]
     )
     query = _canonical_query([pair for pair in request.query_pairs if not (in_url and pair[0] == "x-oss-signature")])
-    # a URL is often signed before it is known which headers will come with it
+    # whoever signs a URL often does not know yet which headers the request will have
     for block in dict.fromkeys((own, "") if in_url else (own,)):
         canonical = (
             f"{request.method}\n{encode_path(resource(request))}\n{query}\n{block}\n{';'.join(extra)}\n{payload}"

@@ -302,7 +302,7 @@ _TRUST_ELEMENTS = {"Sid", "Effect", "Action", "Principal", "Condition"}
 def _statement(content: dict[str, Any], *, trust: bool) -> Statement:
     if unknown := content.keys() - (_TRUST_ELEMENTS if trust else _ELEMENTS):
         raise MalformedPolicy(f"The element {min(unknown)} is not known in a statement.")
-    if content.get("Effect") not in ("Allow", "Deny"):  # compared, not looked up: it may be of any kind
+    if content.get("Effect") not in ("Allow", "Deny"):  # with ==, not by a hash: it may be of any type
         raise MalformedPolicy("The Effect must be Allow or Deny.")
     actions, not_actions = _either(content, "Action")
     if not all(_is_action(action) for action in actions):

@@ -151,7 +151,7 @@ class _Child:
                 if not future.done():
                     future.set_result(signature)
         except (asyncio.IncompleteReadError, OSError):
-            pass  # the child has ended; waiters get the error below
+            pass  # the child has ended; those that wait get the error below
         finally:
             self.alive = False
             while self._waiting:

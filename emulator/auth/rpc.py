@@ -43,7 +43,7 @@ def string_to_sign(method: str, signed: dict[str, str]) -> str:
     joined = "&".join(
         f"{encode(name)}={encode(value)}" for name, value in sorted(signed.items()) if name != "Signature"
     )
-    # what has been encoded holds only unreserved characters and these three
+    # the encoded text contains only unreserved characters and these three
     again = joined.replace("%", "%25").replace("=", "%3D").replace("&", "%26")
     return f"{method}&%2F&{again}"
 

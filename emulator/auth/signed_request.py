@@ -146,7 +146,7 @@ def fields_of(authorization: str, separator: str, scheme: str) -> dict[str, str]
     return fields
 
 
-_parse_http_date = lru_cache(maxsize=256)(parse_http_date)  # thousands of requests carry the date of one second
+_parse_http_date = lru_cache(maxsize=256)(parse_http_date)  # all requests of a second have the same date
 
 
 def read_http_date(text: str, scheme: str) -> Millis:
@@ -178,7 +178,7 @@ def read_utc(text: str, scheme: str, *, basic: bool = False) -> Millis:
         if (_BASIC if basic else _EXTENDED).fullmatch(text):
             return _parse_iso(text)
     except (ValueError, OverflowError):
-        pass  # the form is right, the day does not exist: answered below like a wrong form
+        pass  # the format is right but the day does not exist: answered below like a wrong format
     raise AuthFailure(Reason.BAD_DATE, scheme=scheme, detail=text)
 
 

@@ -1,6 +1,6 @@
-"""What a start prints, and ``start -d``: the server as a process of its own.
+"""The output of a start, and ``start -d``: the server as a process of its own.
 
-The process is left running once it answers or has said why it cannot.
+The command ends when the process answers, or has failed with a reason.
 """
 
 import os
@@ -44,14 +44,14 @@ if TYPE_CHECKING:
 CONSOLE = "/_localyun/console/"
 
 _LABEL = 10
-"""Cells of the labels' column."""
+"""Width of the labels' column in cells."""
 
 NAMES_SHOWN = 6
-"""More functions than this are counted, not named; more waiting triggers are left to `trigger list`."""
+"""If there are more functions they are counted, not named; more waiting triggers are left to `trigger list`."""
 
 
 def clock_told(clock: Mapping[str, Any]) -> str:
-    """Return how the emulator's time differs from the machine's; "" when it does not."""
+    """Return a sentence about the difference of the emulator's time from the machine's; "" for none."""
     fields = {"now": clock["now"], "command": command()}
     if clock["frozen"]:
         return _("frozen at {now}; {command} clock unfreeze releases it", **fields)
@@ -64,7 +64,7 @@ def clock_told(clock: Mapping[str, Any]) -> str:
 
 
 def lines(config: Config, status: Mapping[str, Any]) -> list[str]:
-    """Return addresses, account, region, keys and functions of the emulator with this *status*."""
+    """Return the lines about address, account, region, keys and functions of the emulator with this *status*."""
     keys = _("given at the start, {key}", key=config.access_key_id) if config.access_key_id else config.state / KEY_FILE
     rows = {
         "http": status["http"],
@@ -103,26 +103,26 @@ def _functions(config: Config, status: Mapping[str, Any]) -> str:
     shown = enumerated(names[:NAMES_SHOWN]) or _("none yet")
     if len(names) > NAMES_SHOWN:
         shown = _("{names} and {number} more", names=shown, number=len(names) - NAMES_SHOWN)
-    if config.functions is None or (names and not config.functions.is_dir()):  # all were uploaded
+    if config.functions is None or (names and not config.functions.is_dir()):  # all functions were uploaded
         return shown
     return _("{names}; folder {folder}", names=shown, folder=config.functions)
 
 
 def name_of(function: Any) -> str:
-    """Return ``SERVICE/FUNCTION`` of an entry of the status's list."""
+    """Return ``SERVICE/FUNCTION`` for an entry in the status's list."""
     return str(function["name"]) if isinstance(function, dict) else str(function)
 
 
 def command() -> str:
-    """Return how this user calls the command, quoted for a shell."""
-    import shlex  # this is asked after calls are served
+    """Return the command as this user calls it, quoted for a shell."""
+    import shlex  # rarely used
 
     return shlex.join(program())
 
 
 def program() -> tuple[str, ...]:
-    """Return the words that run the command: its name, the path of an environment's, or Python with its module."""
-    import shutil  # as above; it loads every compression module
+    """Return the words that run the command: its name, its path in an environment, or Python with its module."""
+    import shutil  # rarely used, and it imports every compression module
 
     if shutil.which("localyun"):
         return ("localyun",)
@@ -134,7 +134,7 @@ def program() -> tuple[str, ...]:
 
 
 def state_unusable(error: OSError, settings: Settings) -> str:
-    """Return what is wrong with the state folder."""
+    """Return the message about a state folder that cannot be used."""
     state = settings.config.state
     where = error.filename if error.filename is not None else state
     text = _(
@@ -145,22 +145,22 @@ def state_unusable(error: OSError, settings: Settings) -> str:
 
 
 def os_reason(error: OSError) -> str:
-    """Return the system's reason, in the middle of a sentence."""
+    """Return the system's reason for an error, in lower case for the middle of a sentence."""
     return reason_of(error).lower()
 
 
 START_TIMEOUT_S = 30.0
 LOG_NAME = "server.log"
 _LOGGED = re.compile(r"\d{4}-\d\d-\d\dT|\{")
-"""How a line of the log begins, as text or JSON."""
+"""The beginning of a log line, as text or JSON."""
 LONGEST_WORDS = 1024 * 1024
-"""So much of the log is read for the reason of a start that failed."""
+"""Bytes at the end of the log that are searched for the reason of a failed start."""
 
 
 def start(settings: Settings, *, as_json: bool) -> int:
     """Start an emulator in the background, print what a foreground start prints, and leave it running.
 
-    Raises: CommandFailed with the server's own words when it ends before it answers.
+    Raises: CommandFailed with the server's message when it ends before it answers.
     """
     client = launch(settings)
     status = client.admin("GET", "status")
@@ -181,19 +181,19 @@ def launch(settings: Settings) -> "Client":
     state = settings.config.state
     path = state / "logs" / LOG_NAME
     try:
-        for folder in (state, path.parent):  # one by one: mkdir would make parents with the usual mode
+        for folder in (state, path.parent):  # one at a time: mkdir would create parents with the default mode
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         log = path.open("ab")
     except OSError as error:
         raise CommandFailed(state_unusable(error, settings)) from error
     process: subprocess.Popen[bytes] | None = None
     try:
-        with log, postponed():  # a signal between the start and its being known here would leave it running
+        with log, postponed():  # a signal between the start and the assignment would leave the process running
             begin = log.tell()
             process = _spawn(settings, log)
         progress_beside(_("starting an emulator; its log is"), path)
         answered = until(lambda: process.poll() is not None or _serves(state, process.pid), START_TIMEOUT_S)
-    except BaseException:  # Ctrl-C: the user would not know of the process, which is in a session of its own
+    except BaseException:  # on Ctrl-C too: the process is in a session of its own, and the user would not know of it
         if process is not None:
             process.terminate()
             process.wait()
@@ -207,8 +207,8 @@ def launch(settings: Settings) -> "Client":
         failed = CommandFailed(_last_words(path, begin) or _("the emulator exited immediately; see {path}", path=path))
         failed.exit_code = process.returncode if process.returncode > 0 else 1
         raise failed
-    process.returncode = 0  # it goes on without us, so it is right that its end is not waited for
-    return connect(settings, environ={})  # the one just started, wherever LOCALYUN_ENDPOINT points
+    process.returncode = 0  # the process outlives this command; Popen must not warn that nobody waited for it
+    return connect(settings, environ={})  # the emulator just started, whatever LOCALYUN_ENDPOINT says
 
 
 def with_flags(settings: Settings, values: Mapping[str, object]) -> Settings:
@@ -256,7 +256,7 @@ def _serves(state: Path, pid: int) -> bool:
 
 
 def _last_words(path: Path, begin: int) -> str:
-    """Return what the server wrote about its end, without the name every message starts with."""
+    """Return the server's last message, without its program name."""
     with path.open("rb") as log:
         log.seek(begin)
         written = log.read(LONGEST_WORDS).decode("utf-8", "replace").splitlines()
@@ -267,7 +267,7 @@ def _last_words(path: Path, begin: int) -> str:
 
 @contextmanager
 def postponed() -> Iterator[None]:
-    """Let signals that are meant to end this process take effect only after the block; main thread only."""
+    """Postpone signals that would end this process until the end of the block; main thread only."""
     came: list[int] = []
     with handling(("SIGINT", "SIGTERM", "SIGHUP"), lambda number, frame: came.append(number)):
         yield
@@ -277,7 +277,7 @@ def postponed() -> Iterator[None]:
 
 @contextmanager
 def handling(names: Sequence[str], handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Handle those of the signals that this system has, for the length of the block."""
+    """Handle those of the signals that this system has, within the block."""
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
     before = [(number, signal.signal(number, handler)) for number in numbers]
     try:

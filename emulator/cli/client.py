@@ -1,6 +1,6 @@
-"""Calls to a running emulator, signed like any SDK's: the admin API and the services.
+"""Calls to a running emulator, signed like those of SDKs: the admin API and the services.
 
-`connect` is what every client command starts from; `until` and `pause` wait for the emulator to get somewhere.
+Every client command begins with `connect`; `until` and `pause` wait for a state of the emulator.
 """
 
 import json
@@ -31,21 +31,21 @@ MNS_VERSION = "2022-01-19"
 STS_VERSION = "2015-04-01"
 
 CALL_TIMEOUT_S = 90.0
-"""Longer than the longest wait a service offers (60 s)."""
+"""Seconds; longer than the longest wait a service offers (60 s)."""
 
 POLL_INTERVAL_S = 0.02
-"""How often `until` looks."""
+"""Seconds between two checks of `until`."""
 
 
 class Client(Connection):
-    """A connection whose calls are signed with the keys it has.
+    """A connection whose calls are signed with its keys.
 
     Every call raises NoEmulator when none answers and, unless it says otherwise, CallRefused for an error.
     """
 
     def looking(self) -> "Client":
-        """Return a client for looking at what is there, whose requests do not count as usage."""
-        from copy import copy  # few commands only look
+        """Return a client for read-only calls that do not count as usage."""
+        from copy import copy  # few commands need a read-only client
 
         looking = copy(self)
         looking._always = {UNMETERED: "1"}
@@ -53,7 +53,7 @@ class Client(Connection):
 
     @property
     def account(self) -> str:
-        """The account of the keys: those that the configuration gives may be of one that was added.
+        """The account of the keys; keys in the configuration may belong to an account that was added.
 
         Raises: CallRefused; CommandFailed for keys that the emulator does not have.
         """
@@ -66,7 +66,7 @@ class Client(Connection):
             self._found_keys = replace(self.keys, account_id=str(caller["AccountId"]))
 
     def use_working_keys(self) -> None:
-        """Learn the account of the keys that the configuration gives; refused ones give way to the emulator's own."""
+        """Find out the account of the keys in the configuration; if they are refused, use the emulator's own."""
         try:
             self._learn_account()
         except CallRefused:
@@ -82,19 +82,19 @@ class Client(Connection):
             )
 
     def account_of(self, health: Mapping[str, Any]) -> str:
-        """Return the account of the working keys: that of the emulator with this *health*, or of given keys."""
+        """Return the account of the working keys, given the emulator's *health*."""
         own = self._given_over is None
         return str((health.get("account") if own else None) or self.keys.account_id)
 
     def admin_address(self, page: str, member: str) -> str | None:
-        """Return an address that a page of the admin API has; None when this emulator does not tell it."""
+        """Return an address contained in the answer of an admin page; None when this emulator does not give it."""
         try:
             return str(self.admin("GET", page)[member])
-        except (CommandFailed, KeyError):  # no token for it: the emulator is not the one of this state folder
+        except (CommandFailed, KeyError):  # no token: the emulator is not the one of this state folder
             return None
 
     def other_regions(self) -> list[str]:
-        """Return the regions that have resources, but for the one this client looks in."""
+        """Return the regions that have resources, except this client's."""
         return [each for each in self.admin("GET", "status").get("regions", ()) if each != self.keys.region]
 
     def admin(self, method: str, page: str, content: Mapping[str, Any] | None = None, **query: str) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class Client(Connection):
         return self._admin(method, page, query, body)
 
     def admin_bytes(self, page: str, **query: str) -> bytes:
-        """Return what an admin page answers, whole."""
+        """Return the whole body of an admin page's answer."""
         return b"".join(self.admin_text(page, **query))
 
     def admin_put(self, page: str, content: bytes, **query: str) -> dict[str, Any]:
@@ -129,7 +129,7 @@ class Client(Connection):
             yield from transaction.pieces()
 
     def admin_steps(self, page: str, content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """POST to an admin page that answers with a line of JSON for each thing that happens; without a time limit."""
+        """POST to an admin page that answers with a line of JSON per event, and yield each; without a time limit."""
         yield from map(json.loads, lines_of(self._stream("POST", _page(page, {}), json.dumps(content).encode())))
 
     def workflow(self, action: str, timeout_s: float = CALL_TIMEOUT_S, /, **parameters: str) -> dict[str, Any]:
@@ -150,7 +150,7 @@ class Client(Connection):
         self, version: str, action: str, parameters: Mapping[str, str], timeout_s: float = CALL_TIMEOUT_S
     ) -> dict[str, Any]:
         """Call an operation of the RPC service that has this API version and return its answer."""
-        from emulator.auth import rpc  # a command signs in one way only, or in none
+        from emulator.auth import rpc  # a command uses one signature scheme only, or none
         from emulator.kernel.ids import RandomIds
 
         signed = rpc.signed_parameters(
@@ -169,7 +169,7 @@ class Client(Connection):
         self, method: str, path: str, body: bytes, headers: Mapping[str, str], timeout_s: float | None = CALL_TIMEOUT_S
     ) -> Reply:
         """Call an operation of Function Compute; *path* holds the version and is percent-encoded."""
-        from emulator.auth import fc  # a scheme is loaded by the call that signs with it
+        from emulator.auth import fc  # only a call that is signed with this scheme loads it
 
         return self.accepted(self._signed(fc.authorization, method, path, body, headers, timeout_s))
 
@@ -178,13 +178,13 @@ class Client(Connection):
 
         *target* is path and query, percent-encoded.
         """
-        from emulator.auth import mns  # a scheme is loaded by the call that signs with it
+        from emulator.auth import mns  # only a call that is signed with this scheme loads it
 
         return self._signed(mns.authorization, method, target, body, headers, CALL_TIMEOUT_S)
 
     def objects(self, method: str, target: str, body: bytes, headers: Mapping[str, str]) -> Reply:
         """Call an operation of the object store, at ``/bucket/key?query``, and return its answer, errors too."""
-        from emulator.auth import oss  # for files with buckets only
+        from emulator.auth import oss  # only for files with buckets
 
         return self._signed(oss.authorization, method, target, body, headers, CALL_TIMEOUT_S)
 
@@ -209,7 +209,7 @@ class Client(Connection):
 
 @contextmanager
 def _own_words() -> Iterator[None]:
-    """Mark a refusal inside as the emulator's own, unless it repeats that of a service."""
+    """Mark a refusal raised inside as the emulator's own, unless it passes on that of a service."""
     try:
         yield
     except CallRefused as error:
@@ -223,7 +223,7 @@ _OWN_CODES = frozenset(
         *("NotKept", "NotFound", "InvalidArgument", "InvalidAccountId", "AccountAlreadyExists"),
     }
 )
-"""What the admin API answers for itself; the other codes are those of the services behind it."""
+"""Error codes of the admin API itself; other codes are those of the services behind it."""
 
 
 def _page(page: str, query: Mapping[str, str]) -> str:
@@ -231,7 +231,7 @@ def _page(page: str, query: Mapping[str, str]) -> str:
 
 
 def lines_of(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the lines of what comes in *pieces*, also a last one that does not end."""
+    """Yield the lines of text that arrives in *pieces*, the last one also without a line end."""
     pending = b""
     for piece in pieces:
         *lines, pending = (pending + piece).split(b"\n")
@@ -241,7 +241,7 @@ def lines_of(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def connect(settings: Settings, environ: Mapping[str, str] = os.environ) -> Client:
-    """Return a client for the emulator these settings and *environ* lead to; it may turn out that none answers.
+    """Return a client for the emulator that the settings and *environ* name; whether it answers is not checked.
 
     Raises: WrongUsage, CommandFailed.
     """
@@ -255,7 +255,7 @@ def connect(settings: Settings, environ: Mapping[str, str] = os.environ) -> Clie
         raise CommandFailed(text) from error
     where = endpoint.find(config, environ, is_named=settings.origins["state"] == "--state")
     own = keys
-    if own is not None and where.pid is not None:  # what the running emulator was started with
+    if own is not None and where.pid is not None:  # the region with which the running emulator was started
         own = replace(own, **where.keys) if where.keys is not None else _kept(config)
         keys = own if config.access_key_id is None else keys
     if keys is None and config.access_key_id and config.access_key_secret and config.account_id:
@@ -273,12 +273,12 @@ def connect(settings: Settings, environ: Mapping[str, str] = os.environ) -> Clie
         keys = replace(keys, region=region)
     client = Client(where, keys, config.state, given_over=given_over, region=region or "")
     if where.source == endpoint.CONFIGURED and keys is not None:
-        client.compare()  # no emulator of this folder runs: what answers at the usual port may be another's
+        client.compare()  # this folder's emulator does not run: another one may answer at the usual port
     return client
 
 
 def connected(settings: Settings) -> Client:
-    """Return such a client for an emulator that answers.
+    """Return a client for an emulator that answers.
 
     Raises: WrongUsage, CommandFailed, NoEmulator; OtherEmulator when it is not that of the keys.
     """
@@ -288,7 +288,7 @@ def connected(settings: Settings) -> Client:
 
 
 def say_where_else(settings: Settings) -> None:
-    """Name the regions and accounts a missing resource may be in instead, if the emulator knows of any."""
+    """Print the regions and accounts that a missing resource may be in, if the emulator knows of any."""
     with suppress(CommandFailed):
         client = connect(settings)
         status, account = client.admin("GET", "status"), client.account
@@ -303,10 +303,10 @@ def say_where_else(settings: Settings) -> None:
 
 
 def say_what_is_elsewhere(arguments: Namespace, client: Client, kind: str) -> None:
-    """Behind a list, tell how many of its *kind* other regions and accounts have, and how to list those."""
+    """After a list, print how many of its *kind* other regions and accounts have, and how to list those."""
     if wants_json(arguments):
         return
-    with suppress(CommandFailed):  # without the admin token nothing is known of others
+    with suppress(CommandFailed):  # without the admin token other accounts are unknown
         region, account, status = client.keys.region, client.account, client.admin("GET", "status")
         counted = [each for each in status.get("places", ()) if each.get(kind)]
         regions = {each["region"]: each[kind] for each in counted if each["account"] == account}
@@ -327,26 +327,26 @@ def say_what_is_elsewhere(arguments: Namespace, client: Client, kind: str) -> No
 
 
 def _to_reach(account: str, status: Mapping[str, Any]) -> str:
-    """Return how to get a key of another account: a command adds it; the emulator's own is there without variables."""
+    """Return how to get a key of another account: by a command, or, for the emulator's own, without variables."""
     if account == status.get("account"):
         return _("{variable} in this shell chooses the account", variable="LOCALYUN_ACCESS_KEY_ID")
     return _("{command} prints a key", command=f"localyun account add {account}")
 
 
 def _kept(config: Config) -> InstallationKeys | None:
-    """Return the keys of the state folder as they stand there."""
+    """Return the keys in the state folder."""
     return keyfile.load(replace(config, access_key_id=None, access_key_secret=None, account_id=None, region=None))
 
 
 def pause(seconds: float) -> None:
     """Do nothing for *seconds*."""
-    from threading import Event  # few commands wait
+    from threading import Event  # few commands pause
 
     Event().wait(seconds)
 
 
 def until(reached: Callable[[], bool], timeout_s: float) -> bool:
-    """Ask *reached* again and again; return whether it said yes within *timeout_s*."""
+    """Call *reached* repeatedly; return whether it returned true within *timeout_s*."""
     clock = SystemClock()
     deadline = clock.monotonic() + timeout_s
     while not reached():

@@ -1,7 +1,7 @@
-"""One emulator as a command reaches it: calls over HTTP, whose emulator answers, and what is wrong when it is another.
+"""The connection of a command to an emulator: calls over HTTP, and checks whether it is the expected emulator.
 
-`emulator.cli.client` signs the calls. `Transaction` is a blocking HTTP/1.1 client: the standard library's brings the
-whole of ``email`` and takes a fifth of the time of a short command.
+`emulator.cli.client` signs the calls. `Transaction` is a blocking HTTP/1.1 client: the standard library's imports all
+of ``email``, which is a fifth of the time of a short command.
 """
 
 import json
@@ -28,16 +28,16 @@ _PIECE = 65536
 
 
 class BrokenAnswer(Exception):
-    """What came is no whole HTTP answer."""
+    """The bytes received are not a complete HTTP answer."""
 
 
 class Transaction:
-    """One request and its answer; ``with`` closes its connection, or puts it back among the *kept* ones.
+    """One request and its answer; ``with`` closes the connection, or returns it to the *kept* ones.
 
-    ``status`` and ``headers`` (lower-case names) are there from the beginning, the body comes with `pieces`. *kept* has
-    idle connections to the address; None when each request has a connection of its own.
+    ``status`` and ``headers`` (lower-case names) are there from the beginning, the body comes with `pieces`. *kept* are
+    idle connections to the address; None makes a new connection for the request.
 
-    Raises: BrokenAnswer; OSError, a TimeoutError when nothing comes for *timeout_s* seconds.
+    Raises: BrokenAnswer; OSError, a TimeoutError after *timeout_s* seconds without any byte.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Transaction:
         self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
-        """Take the status; an interim answer is passed over."""
+        """Take the status; an interim answer is skipped."""
         status = self._parser.get_status_code()
         if status >= 200:
             self.status = status
@@ -139,7 +139,7 @@ def _connected(address: tuple[str, int], timeout_s: float | None) -> socket.sock
 
 
 def _idle(kept: list[socket.socket], timeout_s: float | None) -> socket.socket | None:
-    """Take one of the *kept* connections that the other side has not closed, which would make it readable."""
+    """Remove and return a *kept* connection that the server has not closed (a closed one would be readable)."""
     while kept:
         connection = kept.pop()
         if not select.select([connection], [], [], 0)[0]:
@@ -162,7 +162,7 @@ class Reply:
     def json(self) -> dict[str, Any]:
         """Return the body as a JSON object.
 
-        Raises: CallRefused when the answer is not JSON, so not from an emulator.
+        Raises: CallRefused when the answer is not JSON and therefore not an emulator's.
         """
         content = self._object() if self.body else {}
         if content is None:
@@ -179,7 +179,7 @@ class Reply:
         return content if isinstance(content, dict) else None
 
     def refusal(self) -> CallRefused:
-        """Return the error that the body holds in any of the JSON forms."""
+        """Return the error in the body, which may have any of the JSON forms."""
         content = self._object() or {}
         code = content.get("Code") or content.get("ErrorCode") or ""
         message = content.get("Message") or content.get("ErrorMessage") or self.body.decode("utf-8", "replace")[:200]
@@ -187,7 +187,7 @@ class Reply:
 
 
 def _above(state: Path) -> str:
-    """Return how to use the emulator of the nearest folder above that of *state*, empty when none runs there."""
+    """Return how to use the emulator of the nearest parent folder of *state*, "" when none runs there."""
     owners = {Path(each.state).parent: each.state for each in endpoint.running()}
     found = next((folder for folder in state.parent.parents if folder in owners), None)
     if found is None:
@@ -197,10 +197,10 @@ def _above(state: Path) -> str:
 
 
 class Connection:
-    """Reaches the emulator at *where* and knows whether it is the one of *keys* (None when the state folder has none).
+    """The connection to the emulator at *where*, which has to be that of *keys* (None when the state folder has none).
 
-    *given_over* are the state folder's keys when *keys* are others, which the configuration gives. *region* is where to
-    look, empty for the emulator's own.
+    *given_over* are the state folder's keys if *keys* are others, from the configuration. *region* is the region of
+    calls, "" for the emulator's own.
     """
 
     def __init__(
@@ -223,7 +223,7 @@ class Connection:
 
     @contextmanager
     def kept_alive(self) -> Iterator[None]:
-        """Make the calls of the block, copies of this client included, over connections that the next one may use."""
+        """Keep connections open for the next calls within the block, also those of copies of this client."""
         self._kept = kept = list[socket.socket]()
         try:
             yield
@@ -234,12 +234,12 @@ class Connection:
 
     @property
     def keys(self) -> InstallationKeys:
-        """This installation's keys.
+        """The keys of this installation.
 
         Raises: NoEmulator when the state folder has none.
         """
         if self._found_keys is None:
-            self.compare()  # says whose emulator answers, if one does
+            self.compare()  # raises an error that names the folder of the emulator that answers, if one does
             text = _(
                 "no emulator has been started for {state}; run localyun start -d first, or name another folder with "
                 "--state DIR"
@@ -258,7 +258,7 @@ class Connection:
         return content
 
     def compare(self) -> None:
-        """Check that what answers is the emulator of the keys; that none answers is for the call to report.
+        """Check that the emulator that answers is that of the keys; if none answers, the next call reports it.
 
         Raises: OtherEmulator.
         """
@@ -266,7 +266,7 @@ class Connection:
             self.health()
 
     def ping(self, timeout_s: float = 1.0) -> dict[str, Any]:
-        """Return what `health` does, of whichever emulator answers.
+        """Return the same as `health`, of any emulator that answers.
 
         Raises: NoEmulator.
         """
@@ -283,7 +283,7 @@ class Connection:
         return content
 
     def _is_ours(self, health: Mapping[str, Any]) -> bool:
-        """Whether the emulator with this health is that of the keys; given keys need the right account only."""
+        """Whether this health is that of the keys' emulator; keys in the configuration need the same account only."""
         keys = self._found_keys
         if keys is None:
             return False
@@ -294,7 +294,7 @@ class Connection:
         return installation == keys.installation or (self._given_over is not None and same_account)
 
     def _other(self, health: Mapping[str, Any]) -> OtherEmulator:
-        """Return the error that says whose emulator answers, and what to do about it."""
+        """Return the error about an emulator of another folder, and what to do about it."""
         owner = next((each for each in endpoint.running() if each.installation == health.get("installation")), None)
         fields = {"address": self.endpoint.http, "account": health.get("account"), "state": self._state}
         if owner is None:
@@ -321,7 +321,7 @@ class Connection:
         return OtherEmulator(text.format(**fields), advice, str(owner.state) if owner else "")
 
     def explained(self, refusal: CallRefused) -> CommandFailed:
-        """Return *refusal*, or what is behind it: an emulator that does not accept these keys, or another program.
+        """Return *refusal*, or its cause: an emulator that does not accept these keys, or another program.
 
         A refusal without a code is not an emulator's.
         """
@@ -395,15 +395,15 @@ class Connection:
             raise NoEmulator(text, _("Start one with: {command}", command=command)) from error
 
     def _port_option(self, port: int) -> str:
-        """Return what ``start`` needs to serve at the *port* called where an emulator of this folder has served."""
+        """Return the option that makes ``start`` use the called *port*, where this folder's emulator was before."""
         if self.endpoint.pid is not None:
             return "" if port == DEFAULT_PORT else f" --port {port}"
         return " --port auto" if endpoint.is_taken(DEFAULT_PORT) else ""
 
     def accepted(self, reply: Reply) -> Reply:
-        """Return *reply*.
+        """Return *reply*, if it is not an error.
 
-        Raises: CallRefused, or what `explained` makes of it, when the call was refused.
+        Raises: CallRefused, or the error that `explained` returns, when it is one.
         """
         if reply.status >= 300:
             raise self.explained(reply.refusal())

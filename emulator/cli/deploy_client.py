@@ -1,4 +1,4 @@
-"""The signed client as a deployment needs it: errors as `Refused`, records in the emulator's own state."""
+"""The client of deployments: errors as `Refused`, records kept in the emulator's own state."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -58,13 +58,13 @@ class DeployClient:
         raise Refused(reply.status, code, message)
 
     def download(self, url: str) -> bytes:
-        """Return what is at a URL of this emulator, under whatever name it knows itself."""
+        """Return the content of a URL of this emulator, whatever host name is in it."""
         place = urlsplit(url)
         with _refusals():
             return self._client.functions("GET", urlunsplit(("", "", *place[2:4], "")), b"", {}).body
 
     def record(self, name: str) -> Record | None:
-        """Return what is known of a deployment, None when there is none."""
+        """Return the record of a deployment, None when there is none."""
         try:
             return from_object(self._client.functions("GET", _page(name), b"", {}).json())
         except CallRefused as error:
@@ -73,22 +73,22 @@ class DeployClient:
             return None
 
     def records(self) -> list[Record]:
-        """Return every deployment."""
+        """Return the records of all deployments."""
         return [from_object(row) for row in self._client.functions("GET", PATH, b"", {}).json()["deployments"]]
 
     def keep(self, record: Record) -> None:
-        """Remember a deployment."""
+        """Store the record of a deployment."""
         self._client.functions("PUT", _page(record.name), json.dumps(to_object(record)).encode(), _JSON)
 
     def keep_or_forget(self, record: Record) -> None:
-        """Remember a deployment that has resources; forget one that has none."""
+        """Store the record of a deployment that has resources; delete that of one without any."""
         if record.entries:
             self.keep(record)
         else:
             self.forget(record.name)
 
     def forget(self, name: str) -> None:
-        """Forget a deployment, if there is one."""
+        """Delete the record of a deployment, if there is one."""
         try:
             self._client.functions("DELETE", _page(name), b"", {})
         except CallRefused as error:
@@ -102,7 +102,7 @@ def _page(name: str) -> str:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Raises: Refused for what the emulator refuses, as the planner knows it."""
+    """Turn what the emulator refuses in the context into an error of the planner. Raises: Refused."""
     try:
         yield
     except CallRefused as error:

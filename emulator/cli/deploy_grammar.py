@@ -1,10 +1,10 @@
-"""The grammar of deployments: what is read from files into the emulator, and written from it into files."""
+"""The grammar of deployments: reading files into the emulator, and writing files from it."""
 
 from emulator.cli.parser import Commands, Parser, command
 
 
 def add_within(command: Parser) -> None:
-    """Add the option that keeps a command to the files of one folder."""
+    """Add the option that restricts a command to the files of one folder."""
     command.add_argument("--within", metavar="DIR", help="refuse files outside this folder, and links to them")
 
 

@@ -1,7 +1,7 @@
-"""The steps of a deployment: shown, and carried out with a record of what is under way.
+"""Printing the steps of a deployment, and applying them with a record of what is under way.
 
-When a step fails or a signal ends the command, what was done is undone; a second signal ends that too. The record then
-still names what was under way, and the next command goes on from there.
+When a step fails or a signal ends the command, completed steps are undone; a second signal ends that too. The record
+then still names the resources under way, and the next command continues from there.
 """
 
 import signal
@@ -22,14 +22,14 @@ from emulator.kernel.phrases import said
 
 
 class _Words(NamedTuple):
-    """The sign before an action's line of a plan, and how a plan counts such lines; empty for what changes nothing."""
+    """The mark of an action in a plan, and the words that count it; empty for an action that changes nothing."""
 
     sign: str
     counted: str = ""
 
 
 def words_of(action: Action) -> _Words:
-    """Return how the plan shows an action."""
+    """Return the mark and words of an action."""
     match action:
         case Action.CREATE:
             return _Words("+", "{number} to create")
@@ -48,7 +48,7 @@ def words_of(action: Action) -> _Words:
 
 
 def say_steps(steps: Plan) -> None:
-    """Print each step and how many there are of each action."""
+    """Print each step, and the number of steps by action."""
     for step in steps.steps:
         remark = "  " + _("(existed before; kept)") if step.action is Action.LEAVE else ""
         verb = padded(_(step.action.value), 9)
@@ -59,7 +59,7 @@ def say_steps(steps: Plan) -> None:
 
 
 def carry_out(api: DeployClient, steps: Plan, record: Record, file: Path, findings: Findings) -> tuple[Entry, ...]:
-    """Do what the plan says and return what the deployment then has; *record* is what it had.
+    """Apply the plan and return the entries of the deployment afterwards; *record* is that from before.
 
     Raises: CommandFailed for a step that failed, and for a signal, with the exit code that shells report for it.
     """
@@ -80,9 +80,9 @@ def carry_out(api: DeployClient, steps: Plan, record: Record, file: Path, findin
 
 @contextmanager
 def _interrupting() -> Iterator[list[int]]:
-    """Within the block each signal that would end the command interrupts it; yields the numbers of those that came.
+    """Within the block, signals that would end the command interrupt it; yields the list of their numbers.
 
-    What ``nohup`` or a shell has had ignored stays so.
+    Signals that ``nohup`` or a shell has set to be ignored stay ignored.
     """
     came: list[int] = []
 
@@ -97,7 +97,7 @@ def _interrupting() -> Iterator[list[int]]:
 
 
 def _failed(api: DeployClient, record: Record, findings: Findings, why: str, left: Iterable[str]) -> CommandFailed:
-    """Keep the former *record* if all was undone, and return what to say."""
+    """Store *record* again if everything was undone, and return the error."""
     if left:
         end = [_("these changes were not undone:"), *(f"  {findings.shown(said(each, _))}" for each in left)]
         end.append(_("the same command goes on from there"))

@@ -1,8 +1,8 @@
-"""Where emulators are: the one of a state folder in ``<state>/endpoint.json``, and all of this user in a registry.
+"""The addresses of emulators: of a state folder in ``<state>/endpoint.json``, of all of this user's in a registry.
 
-``start`` writes both and takes them away at its end; every other command reads them. The registry is a folder with a
-file per emulator, in ``XDG_RUNTIME_DIR``, else in the user's cache. A killed emulator leaves its files behind:
-`running` removes entries whose process is gone.
+``start`` writes both and removes them at its end; every other command reads them. The registry is a folder with a file
+per emulator, in ``XDG_RUNTIME_DIR``, else in the user's cache. A killed emulator leaves its files behind: `running`
+removes entries whose process is gone.
 """
 
 import json
@@ -28,7 +28,7 @@ _PORTS_TRIED = 50
 
 @frozen
 class Endpoint:
-    """An address to call. ``source`` says where it is from; ``pid`` is known for a local emulator only.
+    """An address to call. ``source`` is the setting or file it comes from; ``pid`` is set for a local emulator only.
 
     ``keys`` are those of the running emulator when it was started with others than the state folder's.
     """
@@ -58,7 +58,7 @@ def find(config: Config, environ: Mapping[str, str], *, is_named: bool = False) 
 
     A state folder that *is_named* in the command comes before the variable if its emulator runs.
 
-    Raises: WrongUsage when the variable holds no http:// address.
+    Raises: WrongUsage when the variable is not an http:// address.
     """
     recorded = read(config.state)
     if is_named and recorded is not None:
@@ -78,7 +78,7 @@ def find(config: Config, environ: Mapping[str, str], *, is_named: bool = False) 
 
 
 def read(state: Path) -> Endpoint | None:
-    """Return what the emulator of *state* wrote at its start; None when none runs or the file is unreadable."""
+    """Return the endpoint written by the emulator of *state*; None when none runs or the file is unreadable."""
     path = state / FILE_NAME
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -94,7 +94,7 @@ def read(state: Path) -> Endpoint | None:
 
 
 def write(state: Path, http: str, https: str | None, keys: InstallationKeys | None = None) -> None:
-    """Record for later commands where this process serves, and its *keys* when they are not the state folder's.
+    """Write the addresses of this process for later commands, and its *keys* if they are not the state folder's.
 
     Raises: OSError.
     """
@@ -106,14 +106,14 @@ def write(state: Path, http: str, https: str | None, keys: InstallationKeys | No
 
 
 def remove(state: Path) -> None:
-    """Take the file of this process away; another process's file stays."""
+    """Remove the file of this process; that of another process stays."""
     recorded = read(state)
     if recorded is not None and recorded.pid == os.getpid():
         (state / FILE_NAME).unlink(missing_ok=True)
 
 
 def _address(config: Config) -> str:
-    """Return the address a client on this machine calls."""
+    """Return the address that clients on this machine call."""
     first = config.host[0] if config.host else "127.0.0.1"
     if first in {"0.0.0.0", "::"}:  # noqa: S104 - compared, not bound
         return "127.0.0.1"
@@ -129,10 +129,10 @@ def registry() -> Path:
 
 
 def register(status: Mapping[str, Any], state: Path) -> None:
-    """Add this process to the registry; a registry that cannot be written is done without."""
+    """Add this process to the registry; does nothing if the registry cannot be written."""
     names = ("http", "https", "pid", "account", "installation", "version")
     entry = {**{name: status[name] for name in names}, "state": str(state.absolute())}
-    with suppress(OSError, RuntimeError):  # no room, no rights, or no home folder
+    with suppress(OSError, RuntimeError):  # a full disk, no permission, or no home folder
         folder = registry()
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         system.write_private(folder / f"{os.getpid()}.json", json.dumps(entry).encode() + b"\n", lasting=False)
@@ -145,7 +145,7 @@ def unregister() -> None:
 
 
 def running() -> list[Running]:
-    """Return the emulators of this user in the order of their addresses; entries of processes that are gone go."""
+    """Return the emulators of this user, sorted by address; entries of ended processes are removed."""
     return sorted(_entries(), key=lambda each: (each.http, each.pid))
 
 
@@ -173,7 +173,7 @@ def _read_entry(path: Path) -> Running | None:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether the process runs; one that has ended and only waits for its parent to notice does not."""
+    """Whether the process runs; a zombie, which has ended but was not waited for, does not."""
     return system.is_running(pid) and not _is_zombie(pid)
 
 
@@ -198,8 +198,8 @@ def is_taken(port: int) -> bool:
 def with_ports(config: Config) -> Iterator[Config]:
     """Yield *config* with free ports in place of ``auto``: the usual ones, then the next pairs that are free.
 
-    Another program may take a port before the caller does, who goes on with the next pair then. Without ``auto`` there
-    is nothing to choose, and *config* alone is yielded.
+    Another program may take a port first; the caller then takes the next pair. Without ``auto``, only *config* itself
+    is yielded.
 
     Raises: CommandFailed after the last pair, when no port nearby is free.
     """

@@ -1,6 +1,6 @@
-"""The codes of errors: which service answers each, from the tables of errors, and what to do, from the page of errors.
+"""Error codes: the services that answer with each, from the tables of errors, and remedies from the page of errors.
 
-A code of the tables may have a part that differs, ``Missing{name}``; it stands for any word.
+A code in the tables may have a variable part, as in ``Missing{name}``, which stands for any word.
 """
 
 import re
@@ -34,7 +34,7 @@ TABLES: Final = {
         "emulator.lab.errors:ERRORS",
     ),
 }
-"""Where each service keeps its table of errors."""
+"""The table of errors of each service."""
 
 OF_CALLS: Final = frozenset(
     {
@@ -43,7 +43,7 @@ OF_CALLS: Final = frozenset(
         *("ImportModuleError", "UserCodeSyntaxError"),
     }
 )
-"""What a call of a function answers beside the table: ``X-Fc-Error-Type`` and ``errorType``."""
+"""Errors of function calls that are not in the table: ``X-Fc-Error-Type`` and ``errorType``."""
 
 OF_FLOWS: Final = frozenset(
     {
@@ -52,27 +52,27 @@ OF_FLOWS: Final = frozenset(
         *("FC.Unknown", "FnF.ALL"),
     }
 )
-"""Names of errors that histories hold and definitions catch; further ones are a code behind a prefix."""
+"""Names of errors in histories and in catch clauses of definitions; others are a code with a prefix."""
 
 _PREFIX = re.compile(r"(FC|FnF|MNS|fc|fnf|mns)\.")
 
 
 @frozen
 class Answered:
-    """A service answers the code with this HTTP status; *text* has the names of its fields in braces."""
+    """An error of a service with its HTTP status; *text* has the names of its fields in braces."""
 
     service: str
     status: int
     text: str
 
     def shown(self) -> dict[str, Any]:
-        """Return this in JSON's terms."""
+        """Return the error as a JSON object."""
         return {"service": self.service, "status": self.status, "text": self.text}
 
 
 @frozen
 class Explanation:
-    """What is known of a code."""
+    """An explanation of an error code."""
 
     code: str
     meaning: str
@@ -81,7 +81,7 @@ class Explanation:
     answered: tuple[Answered, ...]
 
     def shown(self) -> dict[str, Any]:
-        """Return this in JSON's terms."""
+        """Return the explanation as a JSON object."""
         return {
             "code": self.code,
             "meaning": self.meaning,
@@ -92,7 +92,7 @@ class Explanation:
 
 
 def answered() -> dict[str, list[Answered]]:
-    """Return every code of the services' tables with the answers that have it."""
+    """Return the services' errors by code."""
     found: dict[str, list[Answered]] = {}
     for service, places in TABLES.items():
         for place in places:
@@ -103,7 +103,7 @@ def answered() -> dict[str, list[Answered]]:
 
 
 def rows(*, chinese: bool = False) -> dict[str, tuple[str, str, str]]:
-    """Return meaning, causes and remedy of each code that the page of errors names."""
+    """Return (meaning, causes, remedy) of each code on the page of errors."""
     found: dict[str, tuple[str, str, str]] = {}
     for codes, meaning, causes, remedy in pages.table_rows(pages.read(PAGE, chinese=chinese)):
         found.update(dict.fromkeys(re.findall(r"`([^`]+)`", codes), (meaning, causes, remedy)))
@@ -111,16 +111,16 @@ def rows(*, chinese: bool = False) -> dict[str, tuple[str, str, str]]:
 
 
 def explain(code: str, *, chinese: bool = False) -> Explanation:
-    """Return what is known of *code*, written as an answer or a history has it; case does not matter.
+    """Return the explanation of *code*, as it is in an answer or a history; case does not matter.
 
-    Raises: CommandFailed for a code that nothing here answers, with those that are near.
+    Raises: CommandFailed for an unknown code, with similar ones.
     """
     told, known = rows(chinese=chinese), answered()
     for wanted in (code, _PREFIX.sub("", code, count=1)):
         name = _named(wanted, told)
         if name:
             meaning, causes, remedy = told[name]
-            spellings = [each for each in known if each.lower() == name.lower()]  # services differ in them
+            spellings = [each for each in known if each.lower() == name.lower()]  # services differ in the case
             of = tuple(answer for each in spellings for answer in known[each])
             return Explanation(
                 code=code if "{" in name else name, meaning=meaning, causes=causes, remedy=remedy, answered=of
@@ -132,7 +132,7 @@ def explain(code: str, *, chinese: bool = False) -> Explanation:
 
 
 def _named(code: str, told: Mapping[str, Any]) -> str | None:
-    """Return the code of the page that *code* is: itself, or the narrowest form with a part that differs."""
+    """Return the page's entry for *code*: the code itself, or the most specific one with a variable part."""
     if code in told:
         return code
     lower = {each.lower(): each for each in told}

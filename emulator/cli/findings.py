@@ -1,4 +1,4 @@
-"""Findings: Python, the state folder, the clocks, tool chains that run functions, SDKs with known trouble."""
+"""Findings of ``doctor``: Python, the state folder, the clocks, tools that run functions, SDKs with known problems."""
 
 import json
 import os
@@ -26,12 +26,12 @@ from emulator.storage.opening import CHECKED_BYTES
 from emulator.wire.dates import iso_seconds
 
 Verdict = Literal["ok", "note", "wrong"]
-"""``note`` is worth knowing and may be meant so; ``wrong`` keeps something from working."""
+"""``note``: worth knowing, but may be intended; ``wrong``: keeps something from working."""
 
 
 @frozen
 class Finding:
-    """What was found about ``subject``, in the user's language; ``remedy`` is empty when there is nothing to do."""
+    """A finding about ``subject``, in the user's language; ``remedy`` is "" when there is nothing to do."""
 
     subject: str
     verdict: Verdict
@@ -39,22 +39,22 @@ class Finding:
     remedy: str = ""
 
     def shown(self) -> dict[str, str]:
-        """Return the finding in JSON's terms."""
+        """Return the finding as a JSON object."""
         return {"subject": self.subject, "verdict": self.verdict, "found": self.found, "remedy": self.remedy}
 
 
 def ok(subject: str, found: str) -> Finding:
-    """Return that all is well."""
+    """Return a finding without a problem."""
     return Finding(subject=subject, verdict="ok", found=found)
 
 
 def remark(subject: str, found: str, remedy: str) -> Finding:
-    """Return something that may be meant so."""
+    """Return a finding that may be intended."""
     return Finding(subject=subject, verdict="note", found=found, remedy=remedy)
 
 
 def wrong(subject: str, found: str, remedy: str) -> Finding:
-    """Return the finding of a fault, which keeps the emulator or its clients from working."""
+    """Return a finding of a fault, which keeps the emulator or its clients from working."""
     return Finding(subject=subject, verdict="wrong", found=found, remedy=remedy)
 
 
@@ -63,7 +63,7 @@ Findings = Iterator[Finding]
 
 LEAST_PYTHON = (3, 11)
 NEEDED = ("httptools", "PyYAML", "cryptography", "APScheduler", "flask", "werkzeug")
-"""The distributions without which something of the emulator fails."""
+"""The distributions that the emulator cannot do without."""
 
 LEAST_FREE_BYTES = 200 * 1024 * 1024
 CLOCKS_APART_MS = 5000
@@ -73,7 +73,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def python(version: tuple[int, ...] = tuple(sys.version_info[:3]), needed: Iterable[str] = NEEDED) -> Findings:
-    """Look at the interpreter, the packages it needs, and the command that a shell would run."""
+    """Check the interpreter, the packages it needs, and the command that a shell would run."""
     shown = ".".join(map(str, version))
     if version < LEAST_PYTHON:
         yield wrong("python", _("Python {version} is too old", version=shown), _("install Python 3.11 or newer"))
@@ -106,7 +106,7 @@ def installed(name: str) -> str:
 
 
 def state_folder(config: Config) -> Findings:
-    """Look at the rights of the state folder, what is in it, and the room on its disk."""
+    """Check the mode of the state folder, its files, and the free space on its disk."""
     folder = config.state.absolute()
     if not folder.exists():
         above = next(parent for parent in folder.parents if parent.exists())
@@ -156,7 +156,7 @@ def _content(config: Config) -> Findings:
                 if answer != "ok":
                     raise sqlite3.DatabaseError(answer)
     except sqlite3.OperationalError:
-        return  # in use, or without the files beside it that only a writer may make
+        return  # the file is in use, or files beside it are missing that only a writer may create
     except sqlite3.Error as error:
         yield wrong(
             "state",
@@ -217,9 +217,9 @@ VERSION_TIMEOUT_S = 5.0
 
 @frozen
 class ToolChain:
-    """A program that functions of ``runtimes`` need, and how it prints its version.
+    """A program that functions of ``runtimes`` need, and the arguments that print its version.
 
-    ``trial`` is the runtime in which a call is tried; empty where a function would have to be compiled.
+    ``trial`` is the runtime in which a test call is made; "" where a function would have to be compiled.
     """
 
     program: str
@@ -247,9 +247,9 @@ TOOL_CHAINS = (
 
 @frozen
 class Trouble:
-    """An SDK that does not work as it is: *distribution* below *fixed_in*, on Python from *python* on.
+    """An SDK with a known problem: *distribution* below *fixed_in*, on Python from *python* on.
 
-    *fixed_in* is empty when no version is known that has it mended. ``where`` is ``python`` or ``node``.
+    *fixed_in* is "" when no fixed version is known. ``where`` is ``python`` or ``node``.
     """
 
     where: str
@@ -261,7 +261,7 @@ class Trouble:
 
 
 def known_trouble() -> tuple[Trouble, ...]:
-    """Return what is known of the SDKs.
+    """Return the known problems of SDKs.
 
     Source: the packages' own source. ``six`` in aliyun-python-sdk-core 2.13.36 has no ``find_spec``, which Python 3.12
     asks importers for, and in 2.16.1 it has; ``endpoint`` of ``@alicloud/mns`` came with 1.2.0.
@@ -292,13 +292,13 @@ def known_trouble() -> tuple[Trouble, ...]:
 
 
 Attempt = Callable[[str, str, Config], str]
-"""Calls a function of a runtime on an executable, and returns what went wrong: `trials.attempt`."""
+"""Calls a function of a runtime with an executable, and returns the problem, "" for none: `trials.attempt`."""
 
 
 def tool_chains(
     config: Config, which: Callable[[str], str | None] = shutil.which, attempt: Attempt = trials.attempt
 ) -> Findings:
-    """Check the interpreter or tool chain of each runtime; run a function on those that need no compiler."""
+    """Check the interpreter or compiler of each runtime; call a function where no compiler is needed."""
     for runtime, executable in config.runtimes.items():
         if not executable.is_file():
             text = _("runtimes names {path} for {runtime}, which does not exist", path=executable, runtime=runtime)
@@ -350,7 +350,7 @@ def _tool_chain(chain: ToolChain, path: str, config: Config, attempt: Attempt) -
 def sdks(
     folder: Path, troubles: Iterable[Trouble] | None = None, version: tuple[int, ...] = tuple(sys.version_info[:2])
 ) -> Findings:
-    """Look for SDKs with known trouble, in this Python and in ``node_modules`` of *folder*."""
+    """Check for SDKs with known problems, in this Python and in ``node_modules`` of *folder*."""
     problems = []
     for trouble in known_trouble() if troubles is None else troubles:
         present = installed(trouble.distribution) if trouble.where == "python" else _node(folder, trouble.distribution)
@@ -363,7 +363,7 @@ def sdks(
 
 
 def _node(folder: Path, package: str) -> str:
-    """Return the version of a package of Node.js, empty when it is not installed in *folder*."""
+    """Return the version of a Node.js package, "" when it is not installed in *folder*."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         return str(json.loads((folder / "node_modules" / package / "package.json").read_text("utf-8"))["version"])
     return ""

@@ -1,4 +1,4 @@
-"""The part of the grammar that deals with flows: their executions, definitions and rehearsals."""
+"""The grammar of flows: their executions, definitions, test cases and debugging."""
 
 from argparse import SUPPRESS
 
@@ -146,7 +146,7 @@ def _choose_executions(action: Parser) -> None:
 
 
 def _add_execution(command: Parser) -> None:
-    """Let an execution be named as everywhere, in a command that has an option for it."""
+    """Accept an execution as FLOW/EXECUTION too, in a command that has an option for it."""
     command.add_argument(
         "execution", metavar="EXECUTION", nargs="?", default=SUPPRESS, help="the same as --execution EXECUTION"
     )

@@ -1,6 +1,6 @@
-"""The grammar of the command line: every command with its arguments and the function that does it.
+"""The grammar of the command line: every command with its arguments and the function that runs it.
 
-Texts stand here in English; `emulator.cli.parser` puts them into the user's language.
+Texts are in English here; `emulator.cli.parser` translates them.
 """
 
 from argparse import REMAINDER, SUPPRESS
@@ -19,7 +19,7 @@ def _add_start(commands: Commands) -> None:
     start.set_defaults(run="start:run")
     if isinstance(start, Outline):
         return
-    from emulator.config import FLAGS, OPTIONS  # as above
+    from emulator.config import FLAGS, OPTIONS  # only commands with options of the configuration need it
 
     for option in OPTIONS:
         if option.is_in(FLAGS):
@@ -44,7 +44,7 @@ def _add_init(commands: Commands) -> None:
 
 
 class _Shells(tuple[str, ...]):
-    """The shells with a script; ``words``, which the scripts ask for, is taken and not shown."""
+    """The shells that have a script; ``words``, used by the scripts, is accepted but not shown."""
 
     def __contains__(self, name: object) -> bool:
         return name == "words" or super().__contains__(name)
@@ -217,7 +217,7 @@ def _add_tutorial(actions: Commands) -> None:
 
 
 def _add_reference(commands: Commands) -> None:
-    from emulator.cli import reference_grammar  # start needs none of it
+    from emulator.cli import reference_grammar  # the start command does not need it
 
     reference_grammar.add(commands)
 
@@ -243,4 +243,4 @@ GROUPS = (
     ({"tutorial"}, _add_tutorial),
     ({"docs", "explain", "mcp"}, _add_reference),
 )
-"""Commands that are built together."""
+"""Functions that add groups of commands."""

@@ -1,4 +1,4 @@
-"""The part of the grammar that turns the clock, breaks calls and looks into what happened."""
+"""The grammar of the lab: clock, traces, faults, mocks, sinks, checkpoints, accounts, explorations, usage."""
 
 from argparse import SUPPRESS
 
@@ -223,4 +223,4 @@ LAB_GROUPS = (
     ({"checkpoint"}, _add_checkpoint),
     ({"account"}, _add_account),
 )
-"""Commands that are built together."""
+"""Functions that add groups of commands."""

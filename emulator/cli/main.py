@@ -1,4 +1,4 @@
-"""The command ``localyun``: reading arguments, choosing the command, exit codes.
+"""The command ``localyun``: parsing arguments, choosing the command, exit codes.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no emulator for this folder. Each command lives in a module of
 `emulator.cli.commands` that is imported when the command is chosen, so that ``start`` does not pay for the others.
@@ -15,7 +15,7 @@ from emulator.cli.grammar import GROUPS
 from emulator.cli.output import FAILED, WRONG_USAGE, CallRefused, CommandFailed, _, complain, speak_translated, spoken
 from emulator.cli.parser import Parser, nearest
 
-TYPE_CHECKING = False  # that of ``typing``, whose import would be a tenth of ``--help``
+TYPE_CHECKING = False  # as in ``typing``, whose import would be a tenth of ``--help``
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
@@ -36,10 +36,10 @@ _COMMON: dict[str, dict[str, Any]] = {
 """The options that may stand before the command, as argparse takes them."""
 
 _DESPITE_THE_FILE = ("server:stop", "server:status", "server:show_list")
-"""Commands that only report what is wrong with ``localyun.yaml``: an emulator that runs can be found and stopped."""
+"""Commands that work with an invalid ``localyun.yaml`` too, so that a running emulator can be found and stopped."""
 
 INTERRUPTED = 130
-"""What shells report for a program that ended on Ctrl-C."""
+"""The exit code that shells use for a program ended by Ctrl-C."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if parsed.run is None:
             parsed.help_of.print_help()
             return WRONG_USAGE
-        from emulator.config import OPTIONS, ConfigError, load_here  # --help, which ends above, needs none of it
+        from emulator.config import OPTIONS, ConfigError, load_here  # not needed for --help, which has ended above
 
     try:
         with collection_put_off():
@@ -70,8 +70,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from emulator.cli.refusals import told  # for an error message only
 
             complain(told(error, parsed, settings))
-            if error.status == 404 and not (error.is_own and error.code == "NotFound"):  # what no region has
-                from emulator.cli.client import say_where_else  # the call that failed has imported it
+            if error.status == 404 and not (error.is_own and error.code == "NotFound"):  # an unknown name
+                from emulator.cli.client import say_where_else  # already imported by the call that failed
 
                 say_where_else(settings)
             return error.exit_code
@@ -90,8 +90,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _refuse_implementation() -> int:
-    """Say what is needed instead of the running Python, which lacks what the collector and the HTTP parser rest on."""
-    from platform import python_implementation, python_version  # no CPython comes here
+    """Refuse to run on another Python than CPython, whose garbage collector and HTTP parser the emulator needs."""
+    from platform import python_implementation, python_version  # only reached on other implementations
 
     complain(
         _(
@@ -104,7 +104,7 @@ def _refuse_implementation() -> int:
 
 
 def parse(arguments: Sequence[str]) -> Namespace:
-    """Read *arguments*; ``run`` of the result is the ``module:function`` of the command, or None.
+    """Parse *arguments*; ``run`` of the result is the ``module:function`` of the command, or None.
 
     Ends the process itself for ``--help`` and wrong usage.
     """
@@ -119,7 +119,7 @@ def parse(arguments: Sequence[str]) -> Namespace:
 
 
 def _instead_of(option: str, command: Parser) -> str:
-    """Return the end of a message that says what may have been meant by an *option* that *command* does not have."""
+    """Return the end of a message that suggests an option in place of *option*, which *command* does not have."""
     from emulator.config import FLAGS, OPTIONS, flag_of  # for an error message only
 
     if any(each.is_in(FLAGS) and flag_of(each) == option for each in OPTIONS):
@@ -132,7 +132,7 @@ def _instead_of(option: str, command: Parser) -> str:
 
 
 def _moved_behind(parsed: Namespace) -> list[str]:
-    """Put the options that stand before the command among its own, which go first; return those it does not have."""
+    """Move options before the command behind it, unless it was given them itself; return those it does not have."""
     unknown = []
     for option in _COMMON:
         value = getattr(parsed, _before(option))
@@ -148,10 +148,10 @@ def _before(option: str) -> str:
 
 
 def build(words: Sequence[str] | None = None) -> Parser:
-    """Return the grammar that these *words* of a command line need, or all of it.
+    """Return the grammar needed for these *words* of a command line; for None, all of it.
 
-    The whole grammar takes tens of milliseconds to build. Of commands and actions that are not among the words only
-    names and summaries are there.
+    The whole grammar takes tens of milliseconds to build. Commands and actions that are not among the words have only
+    their names and summaries.
     """
     speak_translated()  # before the first parser, whose own texts come from argparse
     parser = Parser(words, prog="localyun", description=_DESCRIPTION, epilog=_EPILOG)
@@ -167,19 +167,19 @@ def build(words: Sequence[str] | None = None) -> Parser:
 
 
 def _command(name: str) -> Callable[..., int]:
-    """Return the function ``module:function`` names, within ``emulator.cli.commands``."""
-    from importlib import import_module  # --help chooses no command
+    """Return the function named ``module:function`` in ``emulator.cli.commands``."""
+    from importlib import import_module  # not needed for --help, which runs no command
 
     module, _, function = name.partition(":")
     command: Callable[..., int] = getattr(import_module(f"emulator.cli.commands.{module}"), function)
     return command
 
 
-class collection_put_off:  # noqa: N801 - reads as what `contextlib` makes, whose import is a thirtieth of ``--help``
-    """Keep the cyclic garbage collector from running inside the block; it takes a tenth of a start's time.
+class collection_put_off:  # noqa: N801 - named like a function of `contextlib`, whose import is a thirtieth of ``--help``
+    """Disable the garbage collector inside the block, where it would take a tenth of a start's time.
 
-    A program that loads makes tens of thousands of objects and drops none. They are exempt from later collections,
-    which look only at what was made since. Source: documentation of ``gc.freeze``.
+    A loading program makes tens of thousands of objects and drops none. They are exempted from later collections too.
+    Source: documentation of ``gc.freeze``.
     """
 
     def __enter__(self) -> None:

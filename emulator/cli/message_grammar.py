@@ -1,4 +1,4 @@
-"""The part of the grammar that deals with messages: queues, topics and subscriptions."""
+"""The grammar of messages: queues, topics and subscriptions."""
 
 from emulator.cli.output import is_chinese
 from emulator.cli.parameters import whole_number
@@ -51,7 +51,7 @@ def add_queue(actions: Commands) -> None:
 
 
 def _add_attributes(command: Parser, resource: str, without: str = "") -> None:
-    """Add an option for each attribute of *resource* that its XML form sets, but for the one *without*."""
+    """Add an option for each attribute of *resource* that its XML form sets, except *without*."""
     if isinstance(command, Outline):
         return
     from emulator.cli.mns import resources  # only these commands need it

@@ -1,6 +1,6 @@
-"""The Message Service as a client sees it: signed calls with XML bodies, answers as dictionaries with API names.
+"""A client of the Message Service: signed calls with XML bodies, answers as dictionaries with the API's names.
 
-Bodies of messages come from the command line or standard input; some SDKs put Base64 around them.
+Bodies of messages come from the command line or standard input; some SDKs encode them in Base64.
 """
 
 import base64
@@ -23,17 +23,17 @@ NAMESPACE = "http://mns.aliyuncs.com/doc/v1/"
 VERSION = "2015-06-06"
 
 _NUMBERS = frozenset({"EnqueueTime", "FirstDequeueTime", "NextVisibleTime", "DequeueCount", "Priority"})
-"""Numbers of messages; those of other resources stand in their tables."""
+"""Attributes of messages that are numbers; those of other resources are in their tables."""
 
 _AT_ONCE = "250"
-"""So many queues or topics are asked for: a page of a thousand keeps the server from others."""
+"""Queues or topics requested per page: a page of a thousand would block the server."""
 
 _LOST = "\ufffd"
-"""What XML gets in place of a character it cannot carry."""
+"""Replaces characters that XML cannot contain."""
 
 
 class Mns:
-    """Calls operations through *client*; an error of the service is a CallRefused with its code."""
+    """Calls operations of the service through *client*; errors are raised as CallRefused with their code."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -87,7 +87,7 @@ class Mns:
 @cache
 def resources() -> dict[str, "Shape"]:
     """Return the attribute tables of the service by the names of its resources."""
-    from emulator.services.mns.queues.model import QUEUE  # a command that sends or receives needs no table
+    from emulator.services.mns.queues.model import QUEUE  # commands that send or receive do not need it
     from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
 
     return {each.title: each for each in (QUEUE, TOPIC, SUBSCRIPTION)}
@@ -95,13 +95,13 @@ def resources() -> dict[str, "Shape"]:
 
 @cache
 def _kinds() -> dict[str, str]:
-    """Return what the kinds of attributes are called, by the attributes' names."""
+    """Return the kind of each attribute, by name."""
     return {each.name: type(each.kind).__name__ for shape in resources().values() for each in shape}
 
 
 def chosen(resource: str, arguments: Namespace) -> Fields:
-    """Return the attributes of a resource that were given as options, by the API's names."""
-    from emulator.wire.schema.command_line import option_of  # as above
+    """Return the attributes of a resource given as options, by their names in the API."""
+    from emulator.wire.schema.command_line import option_of  # commands that send or receive do not need it
 
     table = resources()[resource]
     values = {each.name: getattr(arguments, option_of(each), None) for each in table.of_form("xml")}
@@ -114,12 +114,12 @@ def path_of(*parts: str) -> str:
 
 
 def element(name: str, values: Mapping[str, object]) -> Element:
-    """Return an element with a child for each value that is not None; booleans as the SDKs write them."""
+    """Return an element with a child for each value that is not None; booleans in the SDKs' spelling."""
     return Element(name, children=[Element(key, str(value)) for key, value in values.items() if value is not None])
 
 
 def fields(element: Element) -> Fields:
-    """Return the elements of an answer by name."""
+    """Return the values of an element's children by name."""
     return {child.name: _value(child) for child in element.children}
 
 
@@ -134,12 +134,12 @@ def _value(child: Element) -> Any:
 
 
 def _is(name: str, *kinds: str) -> bool:
-    """Whether the attribute *name* is of one of some kinds."""
+    """Whether the attribute *name* is of one of *kinds*."""
     return _kinds().get(name) in kinds
 
 
 def _root(reply: Reply) -> Element | None:
-    """Return the root of a body. Raises: CallRefused when the body is no XML, so not an emulator's."""
+    """Return the root of a body, None for an empty one. Raises: CallRefused for no XML, thus not an emulator's."""
     if not reply.body:
         return None
     try:
@@ -156,9 +156,9 @@ def _text(root: Element | None, name: str) -> str:
 
 
 def read_body(body: str, *, as_base64: bool) -> str:
-    """Return the text to send: *body*, or all of standard input when that is ``-``.
+    """Return the text to send: *body*, or standard input for ``-``.
 
-    Raises: WrongUsage for content that does not go into a message as it is.
+    Raises: WrongUsage for content that a message cannot contain.
     """
     content = sys.stdin.buffer.read() if body == "-" else body.encode("utf-8", "surrogateescape")
     if as_base64:
@@ -174,13 +174,13 @@ def read_body(body: str, *, as_base64: bool) -> str:
 
 
 def shown_body(body: str, *, from_base64: bool) -> str:
-    """Return a received body for people and scripts; *from_base64* undoes what the sender's SDK did.
+    """Return a received body for output; *from_base64* decodes it.
 
-    A body that is no Base64 of a text is returned as it is.
+    A body that is not the Base64 of a text is returned unchanged.
     """
     if not from_base64:
         return body
     try:
         return base64.b64decode(body, validate=True).decode("utf-8")
-    except ValueError:  # not Base64, with characters that Base64 does not have, or no text inside
+    except ValueError:  # invalid Base64, non-ASCII characters, or content that is not UTF-8
         return body

@@ -1,6 +1,6 @@
-"""Files of mocks for a command: a list, as the HTTP API takes mocks, or an object of tasks, as in a file of test cases.
+"""Files of mocks: a list in the HTTP API's form, or an object by task, as in files of test cases.
 
-Every command that takes one of the forms takes the other.
+Every command accepts both forms.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ _TARGETS = ("function", "step", "action")
 
 
 def by_task(content: Any) -> Any:
-    """Return mocks by what each is for: the name of a step, a function or an action; other content as it is."""
+    """Return mocks as an object by the name of a step, a function or an action; content of another form unchanged."""
     if isinstance(content, Mapping) and _target(content):
         content = [content]
     if not isinstance(content, list) or not all(isinstance(each, Mapping) and _target(each) for each in content):
@@ -24,7 +24,7 @@ def by_task(content: Any) -> Any:
 
 
 def requests(content: Any, flow: str) -> list[Any]:
-    """Return mocks for tasks of *flow* as ``POST mocks`` takes them."""
+    """Return mocks for tasks of *flow* as a list of bodies for ``POST mocks``."""
     if isinstance(content, list):
         return content
     if not isinstance(content, Mapping) or _target(content):
@@ -33,7 +33,7 @@ def requests(content: Any, flow: str) -> list[Any]:
 
 
 def _target(mock: Mapping[str, Any]) -> str:
-    """Return which member says what a mock is for; an object of tasks may have a task of that name, with an object."""
+    """Return the member that names a mock's target, "" for none; an object by task may have a task of such a name."""
     return next((name for name in _TARGETS if isinstance(mock.get(name), str)), "")
 
 

@@ -1,9 +1,9 @@
-"""How a command speaks and ends: exit codes and errors, the user's language, tables, JSON, progress for terminals.
+"""The output of commands: exit codes and errors, the user's language, tables, JSON, progress on terminals.
 
-``_("created {queue}", queue=name)`` looks the text up in the catalogues under ``locale/`` (gettext) and fills it in.
-The language is that of ``LANGUAGE``, ``LC_ALL``, ``LC_MESSAGES`` and ``LANG``, as for other programs. Help texts are
-looked up when a parser is built, and headings of tables when they are printed. Names of the API, answers of the
-services and the server's log stay English.
+``_("created {queue}", queue=name)`` looks the text up in the catalogues under ``locale/`` (gettext) and fills in the
+fields. The language is that of ``LANGUAGE``, ``LC_ALL``, ``LC_MESSAGES`` and ``LANG``, as for other programs. Help
+texts are looked up when a parser is built, and headings of tables when they are printed. Names of the API, answers of
+the services and the server's log stay English.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 from argparse import Namespace
 from functools import cache
 
-TYPE_CHECKING = False  # that of ``typing``, whose import would be a tenth of ``--help``
+TYPE_CHECKING = False  # as in ``typing``, whose import would be a tenth of ``--help``
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, TextIO, TypeAlias
@@ -27,13 +27,13 @@ DIFFERENT = 4
 
 
 class CommandFailed(Exception):
-    """A command that cannot go on; the message says what is wrong and what to do."""
+    """A command failed; the message says what is wrong and what to do."""
 
     exit_code = FAILED
 
 
 class NoEmulator(CommandFailed):
-    """No emulator answered at the address: ``what`` says which, *advice* how to start one."""
+    """No emulator answered at the address ``what``; *advice* says how to start one."""
 
     exit_code = NO_EMULATOR
 
@@ -43,7 +43,7 @@ class NoEmulator(CommandFailed):
 
 
 class OtherEmulator(CommandFailed):
-    """What answers is the emulator of another folder: ``what`` says which, ``owner`` is it if known."""
+    """The emulator of another folder answered: ``what`` describes it, ``owner`` is its registry entry, if known."""
 
     exit_code = NO_EMULATOR
 
@@ -54,7 +54,7 @@ class OtherEmulator(CommandFailed):
 
 
 class WrongUsage(CommandFailed):
-    """Arguments that make no sense together or cannot be read."""
+    """Arguments that contradict each other or cannot be read."""
 
     exit_code = WRONG_USAGE
 
@@ -62,7 +62,7 @@ class WrongUsage(CommandFailed):
 class CallRefused(CommandFailed):
     """The emulator answered a call with an error, whose name is ``code``; ``content`` is the whole answer.
 
-    ``is_own`` is true when the emulator itself says ``said``, not one of the services it stands for.
+    ``is_own`` is true when the message ``said`` is the emulator's own and not one of an emulated service.
     """
 
     is_own = False
@@ -82,7 +82,7 @@ _PROBE = "中"
 
 
 def _(text: str, /, **fields: object) -> str:
-    """Return *text* in the user's language, with *fields* in the places of its ``{names}``."""
+    """Return *text* in the user's language, with *fields* filled in for its ``{names}``."""
     shown = catalogue().gettext(text)
     return shown.format(**fields) if fields else shown
 
@@ -114,18 +114,18 @@ SYSTEM_REASONS = (
     *("No space left on device", "Read-only file system", "File name too long", "Operation not permitted"),
     *("Exec format error", "Address already in use", "Cannot assign requested address"),
 )
-"""What the C library says most, in its words; another reason stays as it is."""
+"""The most frequent error messages of the C library, for translation; others stay as they are."""
 
 
 def reason_of(error: object) -> str:
-    """Return the reason of an error in the user's language where it is a usual one of the system; else its text."""
+    """Return the reason of an error, translated if it is a frequent one of the system."""
     text = getattr(error, "strerror", None) or str(error)
-    return _(text) if text else ""  # of no text gettext returns its catalogue's header
+    return _(text) if text else ""  # gettext translates "" to its catalogue's header
 
 
 @cache
 def catalogue() -> gettext.NullTranslations:
-    """Return the texts of the user's language; those of the program itself when there is no translation.
+    """Return the translations into the user's language; without any, the program's own texts.
 
     A terminal whose encoding has no Chinese characters gets English.
     """
@@ -138,22 +138,22 @@ def catalogue() -> gettext.NullTranslations:
 
 
 def _is_english() -> bool:
-    """Whether no other language is asked for, in the order in which gettext looks; it would load ``locale`` to see."""
+    """Whether no other language is set, by gettext's variables in order; gettext itself would read ``locale``."""
     names = (os.environ.get(name) for name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"))
     wanted = next(filter(None, names), "C")
     return wanted.split(".")[0] in {"C", "POSIX", "en", "en_US", "en_GB"}
 
 
 def is_chinese() -> bool:
-    """Whether the user's language is Chinese, the one translation there is."""
+    """Whether the user's language is Chinese, the only translation."""
     return isinstance(catalogue(), gettext.GNUTranslations)
 
 
 def spoken(text: str) -> str:
-    """Return what the emulator itself says, in the user's language; the console has the catalogue of its sentences."""
+    """Return a message of the emulator translated; the console's catalogue has its sentences."""
     if not is_chinese():
         return text
-    from emulator.console.language import translated  # these bring the tables of all errors
+    from emulator.console.language import translated  # these modules import the tables of all errors
     from emulator.console.refusals import placed_sentence
 
     def say(template: str) -> str:
@@ -164,7 +164,7 @@ def spoken(text: str) -> str:
 
 
 def speak_translated() -> None:
-    """Let argparse use the user's language too from now on, where that is another than English."""
+    """Have argparse use the user's language, unless that is English."""
     if is_chinese():
         gettext.bindtextdomain(DOMAIN, FOLDER)
         gettext.textdomain(DOMAIN)
@@ -180,7 +180,7 @@ def _can_be_shown() -> bool:
 
 
 Fields: TypeAlias = "dict[str, Any]"
-"""Elements of an answer by name: numbers and switches as such, a list of dictionaries for properties."""
+"""Elements of an answer by name: numbers and booleans as values, properties as a list of dictionaries."""
 
 _IN_SECONDS = frozenset({"CreateTime", "LastModifyTime"})
 _IN_MILLISECONDS = frozenset(
@@ -205,53 +205,53 @@ def _print(text: str, stream: TextIO) -> None:
 
 
 _COMMANDS = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
-"""Characters that move a terminal's cursor, turn the order of the line round and the like."""
+"""Control characters that move a terminal's cursor, change the direction of text and the like."""
 
 
 def _harmless(text: str) -> str:
-    """Return *text* with escapes in place of what a terminal would obey, colours apart: names may hold anything."""
+    """Return *text* with control characters escaped, except colours: names may contain anything."""
     if text.isprintable():
         return text
-    import re  # hardly any text has such a character
+    import re  # few texts contain such a character
 
     return re.sub(rf"(\x1b\[[\d;]*m)|{_COMMANDS}", lambda found: found[1] or ascii(found[0])[1:-1], text)
 
 
 def enumerated(words: Iterable[object]) -> str:
-    """Return *words* with what the user's language puts between them."""
+    """Return *words* joined by the separator of the user's language."""
     return _(", ").join(str(word) for word in words)
 
 
 def sentences(first: str, *others: str) -> str:
-    """Return sentences with what the user's language puts between them."""
+    """Return sentences joined as in the user's language."""
     for other in others:
-        is_service_s = first[-1:].isascii()  # which ends as English sentences do, and is followed by a blank
+        is_service_s = first[-1:].isascii()  # it ends like an English sentence: a blank follows
         first = f"{first} {other}" if is_service_s else _("{sentence} {next}", sentence=first, next=other)
     return first
 
 
 def say_words(text: str) -> None:
-    """Print sentences of the command's result, folded at a terminal's edge."""
+    """Print sentences of the command's result, folded at the terminal's width."""
     say(_fitted(text, sys.stdout))
 
 
 def complain(text: str) -> None:
-    """Print a line about a problem on the error stream, folded at a terminal's edge."""
+    """Print a line about a problem on the error stream, folded at the terminal's width."""
     _print(_fitted(f"localyun: {text}", sys.stderr), sys.stderr)
 
 
 def note(text: str) -> None:
-    """Print a line that a person needs while the command goes on, apart from its result; folded as complaints are."""
+    """Print a line for people on the error stream, apart from the result; folded at the terminal's width."""
     _print(_fitted(text, sys.stderr), sys.stderr)
 
 
 def note_row(begin: str, last: str) -> None:
-    """Print such a line, whose end *last* is folded at a terminal's edge; a name stands on a line of its own then."""
+    """Print a line like `note`, with its end *last* folded; a name that does not fit gets a line of its own."""
     note(folded(begin, last, stream=sys.stderr))
 
 
 def progress(text: str) -> None:
-    """Print what is going on, at a terminal only."""
+    """Print the present activity, only on a terminal."""
     if sys.stderr.isatty():
         note(text)
 
@@ -267,18 +267,18 @@ def say_json_line(value: object) -> None:
 
 
 def _json(value: object, indent: int | None = None) -> str:
-    import json  # help needs none
+    import json  # not needed for help
 
     return json.dumps(value, indent=indent, ensure_ascii=False)
 
 
 def say_beside(label: str, value: object) -> None:
-    """Print *label* and a path or an address; that stands on a line of its own where a terminal has no room beside."""
+    """Print *label* and a path or an address; the latter on its own line if the terminal is too narrow."""
     say(_beside(label, value, sys.stdout))
 
 
 def progress_beside(label: str, value: object) -> None:
-    """Print what is going on, with a path or an address, at a terminal only."""
+    """Print the present activity with a path or an address, only on a terminal."""
     progress(_beside(label, value, sys.stderr))
 
 
@@ -289,11 +289,11 @@ def _beside(label: str, value: object, stream: TextIO) -> str:
 
 
 def _fitted(text: str, stream: TextIO) -> str:
-    """Return the lines of *text* folded at the edge of the terminal, each behind its own indentation."""
+    """Return the lines of *text* folded at the terminal's width, each with its own indentation."""
     limit = _line_limit(stream)
     if limit is None:
         return text
-    from emulator.drawing.text_width import fold  # as below
+    from emulator.drawing.text_width import fold  # only output to a terminal is folded
 
     lines: list[str] = []
     for line in text.split("\n"):
@@ -304,26 +304,26 @@ def _fitted(text: str, stream: TextIO) -> str:
 
 
 def _line_limit(stream: TextIO) -> int | None:
-    """Return the cells of a line of the terminal; None in a pipe, where lines are as long as they are."""
+    """Return the width of the terminal in cells; None in a pipe, where lines are not folded."""
     if not stream.isatty():
         return None
-    from emulator.drawing.text_width import terminal_width  # only what goes to a terminal is measured
+    from emulator.drawing.text_width import terminal_width  # only output to a terminal is measured
 
     return terminal_width(stream)
 
 
 _COLON = "\uff1a"
-"""That of Chinese, which takes no blank behind it."""
+"""The Chinese colon, which is not followed by a blank."""
 
 _LEAST_COLUMN = 20
-"""A narrower rest of a line is no room for a cell, which goes to the next line then."""
+"""The narrowest column for a cell; if less room is left, the cell is put on the next line."""
 
 _NEXT_LINE = 4
-"""What such a cell is indented by, where it has room behind that."""
+"""The indentation of such a cell, if there is room."""
 
 
 def padded(text: str, width: int) -> str:
-    """Return *text* with blanks behind it up to *width* cells."""
+    """Return *text* padded with blanks to *width* cells."""
     return text + " " * (width - cells(text))
 
 
@@ -331,13 +331,13 @@ def cells(text: str) -> int:
     """Return how many cells of a terminal *text* takes."""
     if text.isascii():
         return len(text)
-    from emulator.drawing import text_width  # with the character database, which English tables need not
+    from emulator.drawing import text_width  # imports the character database, which English tables do not need
 
     return text_width.cells(text)
 
 
 def say_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print rows in columns under headings; the last column is as wide as it needs, and folded at a terminal's edge."""
+    """Print rows in columns under headings; the last column is folded at the terminal's width."""
     titles = [_(each) if each else "" for each in headings]
     texts = [[("" if cell is None else str(cell)) for cell in row] for row in rows]
     widths = [max(cells(row[column]) for row in [titles, *texts]) for column in range(len(headings))]
@@ -356,11 +356,11 @@ def say_pairs(pairs: Mapping[str, Any]) -> None:
 
 
 def folded(begin: str, last: str, widest: int = 0, stream: TextIO | None = None) -> str:
-    """Return *begin* and *last*, folded behind *begin* at a terminal's edge; below it when the *widest* has no room."""
+    """Return *begin* and *last*, folded behind *begin*, or below it where too little room is left."""
     limit = _line_limit(stream or sys.stdout)
     if not last or limit is None:
         return (begin + last).rstrip()
-    from emulator.drawing.text_width import fold  # as above
+    from emulator.drawing.text_width import fold  # only output to a terminal is folded
 
     start = cells(begin)
     if start + max(widest, cells(last)) <= limit:
@@ -379,7 +379,7 @@ def short(text: str, limit: int) -> str:
 
 
 def tell(arguments: Namespace, line: str, value: Fields) -> int:
-    """Print what was done: *line*, or *value* as JSON."""
+    """Print the line about a completed action, or *value* as JSON."""
     if wants_json(arguments):
         say_json(value)
     else:
@@ -388,7 +388,7 @@ def tell(arguments: Namespace, line: str, value: Fields) -> int:
 
 
 def show(arguments: Namespace, rows: Sequence[Fields], *, as_list: bool = True) -> int:
-    """Print things with many fields: one block of names and values each, or JSON."""
+    """Print resources with many fields: one block of names and values each, or JSON."""
     if wants_json(arguments):
         say_json(list(rows) if as_list else rows[0])
         return DONE
@@ -400,7 +400,7 @@ def show(arguments: Namespace, rows: Sequence[Fields], *, as_list: bool = True) 
 
 
 def show_table(arguments: Namespace, columns: dict[str, str], entries: Sequence[Fields]) -> int:
-    """Print things as rows; *columns* maps headings to the names of fields. JSON has all fields."""
+    """Print resources as rows; *columns* maps headings to names of fields. JSON has all fields."""
     found = ([readable(name, item.get(name)) for name in columns.values()] for item in entries)
     rows = [[short(each, _CELL_WIDTH) if isinstance(each, str) else each for each in row] for row in found]
     return show_rows(arguments, list(columns), rows, list(entries))
@@ -420,7 +420,7 @@ def show_rows(arguments: Namespace, headings: Sequence[str], rows: Sequence[Sequ
 def readable(name: str, value: object) -> object:
     """Return a field for people: timestamps as dates, properties as ``name=value``."""
     if isinstance(value, int) and name in _IN_SECONDS | _IN_MILLISECONDS:
-        from emulator.kernel.clock import Millis  # no need of dates for help and most commands
+        from emulator.kernel.clock import Millis  # help and most commands do not need dates
         from emulator.wire.dates import iso_seconds
 
         return iso_seconds(Millis(value * (1000 if name in _IN_SECONDS else 1))) if value else "-"
@@ -435,7 +435,7 @@ _UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1000, "s"))
 
 
 def duration(span_ms: int) -> str:
-    """Return a span as the admin API reads it: ``1h30m``, ``5s``, ``20ms``."""
+    """Return a duration in the admin API's form: ``1h30m``, ``5s``, ``20ms``."""
     if span_ms < 1000:
         return f"{max(0, span_ms)}ms"
     text, left = "", span_ms

@@ -1,6 +1,6 @@
-"""The pages of documentation that the installation brings, and finding words in them, without a network.
+"""The documentation's pages in the installation, and searching them, without a network.
 
-A page has one file per language; a section is what stands below a heading. English is searched by words, Chinese, which
+A page has one file per language; a section is the text below a heading. English is searched by words, Chinese, which
 has no spaces, by pairs of characters.
 """
 
@@ -20,7 +20,7 @@ _HEADING = re.compile(r"^(#{1,6}) +(.*)$")
 _WORD = re.compile(r"[a-z0-9_]+|[\u3400-\u9fff]+")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _WRAP = re.compile(r"(^```.*?^```)|(?<=(\S))\n(?=([^\s|#>]))(?!```|[-*] |\d+\. )", re.DOTALL | re.MULTILINE)
-"""The end of a line inside a paragraph, or a fenced block."""
+"""The end of a line inside a paragraph; or a fenced block, which is left alone."""
 
 _STOP_WORDS: Final = frozenset(
     re.findall(
@@ -29,28 +29,28 @@ _STOP_WORDS: Final = frozenset(
         "who why with you your",
     )
 )
-"""They stand in most sections, and in questions."""
+"""Words ignored in searches, as most sections and queries contain them."""
 
 _EXPLAINING: Final = ("words", "commands")
-"""The pages that say what something is, the first before the second."""
+"""Pages that define terms, in the order of preference."""
 
 _ASKING: Final = re.compile("怎样才能|怎样|怎么|如何|什么是|是什么|什么|为什么|请问|哪里|吗|呢")
 
 _HEADING_WEIGHT = 6
 _EXAMPLE_WEIGHT = 0.2
 _SHORT_WORD = 3
-"""A longer word is the same with an s at its end."""
+"""Longer words equal their plural with s."""
 
 _LATIN = "\u2fff"
-"""The last character before those of Chinese."""
+"""The last character before the Chinese ones."""
 
 _LONG_SECTION = 400
-"""In a section of more words than this a word counts for less."""
+"""The number of words beyond which a section's matches count for less."""
 
 
 @frozen
 class Section:
-    """What stands below one heading of a page; ``page`` is its name without the ending, such as ``flows/debugging``."""
+    """The text below one heading of a page; ``page`` is its name without the suffix, such as ``flows/debugging``."""
 
     page: str
     heading: str
@@ -58,9 +58,9 @@ class Section:
 
 
 def folder(*, chinese: bool = False) -> Path:
-    """Return the folder of the documentation's pages in one language.
+    """Return the folder of the pages in one language.
 
-    Raises: CommandFailed when they were left out of the installation.
+    Raises: CommandFailed when the installation does not contain them.
     """
     package = Path(emulator.__file__).parent
     for root in (package / "_docs", package.parent / "docs"):
@@ -70,21 +70,21 @@ def folder(*, chinese: bool = False) -> Path:
 
 
 def names(*, chinese: bool = False) -> list[str]:
-    """Return the names of the pages of a language, in their order."""
+    """Return the names of the pages of a language, in order."""
     root = folder(chinese=chinese)
     found = sorted(path.relative_to(root).with_suffix("").as_posix() for path in root.rglob("*.md"))
     return found if chinese else [name for name in found if not name.startswith(f"{CHINESE}/")]
 
 
 def read(name: str, *, chinese: bool = False) -> str:
-    """Return a page as Markdown; in English where it is in no other language.
+    """Return a page as Markdown, in English if it is not translated.
 
     Raises: WrongUsage when there is no page of this name.
     """
     wanted = name.removesuffix(".md").removesuffix(".html").removeprefix(f"{CHINESE}/")
     for language in (chinese, False):
         known = names(chinese=language)
-        for each in (wanted, f"{wanted.removesuffix('index')}README"):  # the site calls the page of a folder its index
+        for each in (wanted, f"{wanted.removesuffix('index')}README"):  # the site calls a folder's README its index
             if each in known:
                 return (folder(chinese=language) / f"{each}.md").read_text(encoding="utf-8")
     near = nearest(wanted, names(chinese=chinese))
@@ -99,9 +99,9 @@ def title(markdown: str) -> str:
 
 
 def search(query: str, *, chinese: bool = False, limit: int = 8) -> list[Section]:
-    """Return the sections that fit the words of *query*, the best first; those with all of the words before others.
+    """Return the sections that match words of *query*, the best first; those with all words come before others.
 
-    A section that says what the words stand for, a term or a command, comes before all others.
+    A section that defines the query, a term or a command, comes first.
     """
     wanted = _meant(query)
     sections = [each for name in names(chinese=chinese) for each in sections_of(name, read(name, chinese=chinese))]
@@ -121,13 +121,13 @@ def search(query: str, *, chinese: bool = False, limit: int = 8) -> list[Section
 
 
 def _meant(query: str) -> set[str]:
-    """Return the words of a query without those that only ask, unless it has no others."""
+    """Return the words of a query without question words and the like, unless it has no others."""
     words = set(_words(_ASKING.sub(" ", query)))
     return words - _STOP_WORDS or words or set(_words(query))
 
 
 def _explained(section: Section) -> list[set[str]]:
-    """Return what a section is about by name: the terms in its table, or the commands in its heading."""
+    """Return the names that a section defines: the terms in its table, or the commands in its heading."""
     match section.page:
         case "words":
             terms = [cell for row in table_rows(section.text) for cell in row[:2]]
@@ -139,7 +139,7 @@ def _explained(section: Section) -> list[set[str]]:
 
 
 def sections_of(name: str, markdown: str) -> Iterator[Section]:
-    """Yield the sections of a page; a line of a fenced block is no heading."""
+    """Yield the sections of a page; lines of fenced blocks are not taken for headings."""
     heading, lines, fenced = title(markdown), list[str](), False
     for line in markdown.splitlines():
         fenced ^= line.startswith("```")
@@ -167,17 +167,17 @@ def excerpt(section: Section, query: str, size: int) -> str:
 
 
 def _unwrapped(end: re.Match[str]) -> str:
-    """Return what is in the place of the end of a line: nothing between Chinese characters; fenced blocks stay."""
+    """Return the replacement of a line end: nothing between Chinese characters, else a blank; fenced blocks stay."""
     return end[1] or ("" if min(end[2], end[3]) > _LATIN else " ")
 
 
 def plain(line: str) -> str:
-    """Return a line of Markdown as it reads: links by their words, cells of a table with a gap between."""
+    """Return a line of Markdown as plain text: links as their words, cells of a table separated by blanks."""
     return " ".join(_LINK.sub(r"\1", line).replace("`", "").replace("|", " ").split())
 
 
 def table_rows(markdown: str) -> Iterator[Sequence[str]]:
-    """Yield the cells of each row of the tables of a page, without heads and rules."""
+    """Yield the cells of each row of a page's tables, without heads and rules."""
     rows = [line for line in markdown.splitlines() if line.startswith("| ")]
     rules = {number for number, line in enumerate(markdown.splitlines()) if line.startswith("|---")}
     heads = {line for number, line in enumerate(markdown.splitlines()) if number + 1 in rules}
@@ -185,7 +185,7 @@ def table_rows(markdown: str) -> Iterator[Sequence[str]]:
 
 
 def _weighed(text: str) -> dict[str, float]:
-    """Return the words of a section with how often they come; those of examples count for less."""
+    """Return the words of a section with their weighted counts; words in examples count for less."""
     weights: dict[str, float] = {}
     fenced = False
     for line in text.splitlines():

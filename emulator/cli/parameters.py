@@ -1,4 +1,4 @@
-"""Parameters that are given on the command line, of templates and of definitions, and numbers."""
+"""Converting parameters and numbers given on the command line."""
 
 from argparse import ArgumentTypeError
 from collections.abc import Sequence
@@ -22,11 +22,11 @@ def parameters_of(texts: Sequence[str]) -> dict[str, str]:
 
 
 def moment(text: str) -> str:
-    """Return a time as the admin API takes it.
+    """Return a time in the admin API's form. Raises: ArgumentTypeError.
 
     Raises: ArgumentTypeError.
     """
-    from emulator.wire.dates import parse_iso  # most commands take no time
+    from emulator.wire.dates import parse_iso  # few commands have a time as an argument
 
     try:
         parse_iso(text)
@@ -47,7 +47,7 @@ def whole_number(text: str) -> int:
 
 
 def at_least_one(text: str) -> int:
-    """Return a number of processes or calls at once.
+    """Return a positive whole number. Raises: ArgumentTypeError.
 
     Raises: ArgumentTypeError.
     """
@@ -57,7 +57,7 @@ def at_least_one(text: str) -> int:
 
 
 def duration(text: str) -> str:
-    """Return a duration as the admin API takes it.
+    """Return a duration in the admin API's form. Raises: ArgumentTypeError.
 
     Raises: ArgumentTypeError.
     """
@@ -83,7 +83,7 @@ def probability(text: str) -> float:
 
 
 def percentage(text: str) -> float:
-    """Return a share of a hundred.
+    """Return a percentage. Raises: ArgumentTypeError.
 
     Raises: ArgumentTypeError.
     """

@@ -1,7 +1,7 @@
-"""What the grammar of the command line is made with: commands, groups of them, options.
+"""The building blocks of the command line's grammar: commands, groups of commands, options.
 
-Texts are put into the user's language and folded to the terminal's width as they are added. A command that does not
-exist is answered with the nearest one that does.
+Texts are translated and folded to the terminal's width as they are added. For an unknown command the most similar one
+is suggested.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from argparse import REMAINDER, Action, ArgumentError, ArgumentParser, BooleanOp
 
 from emulator.cli.output import _, enumerated, is_chinese
 
-TYPE_CHECKING = False  # that of ``typing``, whose import would be a tenth of ``--help``
+TYPE_CHECKING = False  # as in ``typing``, whose import would be a tenth of ``--help``
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
     from typing import Any, NoReturn, TypeAlias
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 _USUAL_COLUMNS = 80
 _MARGIN = 2
 _OPTION_COLUMN, _COMMAND_COLUMN = 24, 19
-"""Where argparse begins the help of an option and the summary of a command of ours at the latest."""
+"""The rightmost columns at which argparse begins the help of an option, and the summary of a command."""
 _INDENT = 2
-"""By how much argparse indents commands below the word that stands for them."""
+"""By how much argparse indents commands below their placeholder."""
 _NARROWEST = 11
 
 Adds: TypeAlias = "Callable[[Commands], None]"
 
 
 class PlainHelp(RawTextHelpFormatter):
-    """Writes the lines of texts as they are, and usage as wide as the terminal.
+    """Formats help with the lines of texts unchanged, and usage as wide as the terminal.
 
-    argparse would ask ``shutil`` for the width, and wrap texts with ``textwrap``, which counts characters: the Chinese
-    ones take two cells.
+    argparse would wrap texts with ``textwrap``, which counts characters, while Chinese ones take two cells; and
+    importing ``shutil`` for the width is slow.
     """
 
     def __init__(self, prog: str, **options: Any) -> None:
@@ -42,17 +42,17 @@ class PlainHelp(RawTextHelpFormatter):
         super().__init__(prog, width=_width() - (0 if begin.isascii() else len(begin)), **options)
 
     def format_help(self) -> str:
-        """Return the help without spaces at the ends of lines, with the colon of the language after a heading."""
+        """Return the help without trailing blanks, with the user's language's colon after headings."""
         return "".join(f"{_with_colon(line.rstrip())}\n" for line in super().format_help().splitlines())
 
 
 def _with_colon(line: str) -> str:
-    """Return a line; argparse ends every heading with the colon of English."""
+    """Return a line with the language's colon in place of argparse's English one."""
     return line if line[-2:-1].isascii() or not line.endswith(":") else f"{line[:-1]}\uff1a"
 
 
 class Parser(ArgumentParser):
-    """The parser of a command, with what it takes by name: *words* are those of the command line, None for any."""
+    """The parser of a command, with its options and arguments by name; *words* are the command line, None for any."""
 
     def __init__(self, words: Collection[str] | None = None, **given: Any) -> None:
         self._words = words
@@ -62,26 +62,26 @@ class Parser(ArgumentParser):
         for name in ("description", "epilog"):
             given[name] = _folded(given.get(name), _width())
         super().__init__(formatter_class=PlainHelp, **given)
-        self.color = False  # Python 3.14 would put colors into the usage, which is taken apart here, and into the lines
+        self.color = False  # Python 3.14 would color the usage, which is parsed here, and the lines
 
     def add_argument(self, *names: Any, **options: Any) -> Action:
         """Add an option or a positional argument."""
         return self._noted(super().add_argument(*names, **_shown(options)))
 
     def alternatives(self) -> Alternatives:
-        """Return a group of options of which one may be given."""
+        """Return a group of mutually exclusive options."""
         group = self.add_mutually_exclusive_group()
         return Alternatives(lambda *names, **options: self._noted(group.add_argument(*names, **_shown(options))))
 
     def add_commands(self, title: str, metavar: str) -> Commands:
-        """Add a place for commands; what is added to it may follow on the command line."""
-        kind: Any = self._command  # what returns a parser serves for the class of one
+        """Add subcommands; the result takes their parsers."""
+        kind: Any = self._command  # a function that returns a parser works as its class
         added = self.add_subparsers(title=_(title), metavar=metavar, prog=self.prog, parser_class=kind)
-        self.usage = self.format_usage().removeprefix(_("usage: ")).rstrip()  # with the word that `add_parser` pads
+        self.usage = self.format_usage().removeprefix(_("usage: ")).rstrip()  # it is translated in `add_parser` too
         return Commands(added, self.commands)
 
     def error(self, message: str) -> NoReturn:
-        """Print usage and *message*, or that the command is unknown, and exit with 2."""
+        """Print usage and *message*, or that the command is unknown, and exit with code 2."""
         word = self._command_given()
         if self.commands and word is not None and word not in self.commands:
             help_command = f"{self.prog} --help"
@@ -90,14 +90,14 @@ class Parser(ArgumentParser):
         super().error(message)
 
     def _check_value(self, action: Action, value: str) -> None:
-        """Refuse a value that is none of the choices, with the nearest of them; argparse calls this for each value."""
+        """Refuse a value outside of the choices, suggesting the most similar; argparse calls this for each value."""
         if action.choices is not None and value not in action.choices:
             shown, suggestion = enumerated(map(str, action.choices)), nearest(value, map(str, action.choices))
             text = _("invalid choice: {value!r} (choose from {choices}){suggestion}")
             raise ArgumentError(action, text.format(value=value, choices=shown, suggestion=suggestion))
 
     def _command(self, **given: Any) -> Parser:
-        """Return the parser of a command that is among the words of the command line, and of others an `Outline`."""
+        """Return the parser of a command among the words of the command line; an `Outline` for others."""
         named = given["prog"].split()[1:]
         words = self._words
         return (Parser if words is None or all(name in words for name in named) else Outline)(words, **given)
@@ -105,13 +105,13 @@ class Parser(ArgumentParser):
     def _noted(self, action: Action) -> Action:
         self.options |= dict.fromkeys(action.option_strings, action)
         if action.nargs == REMAINDER:
-            action.required = False  # Python 3.11 would name it among the arguments that are missing
+            action.required = False  # Python 3.11 would report it as a missing argument
         if not action.option_strings:
             self.positionals.append(action)
         return action
 
     def _command_given(self) -> str | None:
-        """Return the word at the place of a command, None where there is none."""
+        """Return the word in the place of a command, None when there is none."""
         words = iter(self._words or ())
         for name in self.prog.split()[1:]:
             next((word for word in words if word == name), None)
@@ -120,14 +120,14 @@ class Parser(ArgumentParser):
                 return word
             option = self.options.get(word)
             if option is not None and option.nargs is None:
-                next(words, None)  # its value
+                next(words, None)  # the option's value
         return None
 
 
 class Outline(Parser):
-    """Stands for the parser of a command of which only the name and the summary are shown; it keeps no arguments.
+    """A substitute for the parser of a command of which only the name and the summary are shown; it has no arguments.
 
-    argparse's own parser is not made: that takes 0.1 ms, and there are up to fifty commands beside the one given.
+    A parser of argparse would take 0.1 ms to make, and there are up to fifty commands besides the one given.
     """
 
     def __init__(self, words: Collection[str] | None = None, *, prog: str, **given: Any) -> None:
@@ -140,22 +140,22 @@ class Outline(Parser):
         """Ignore the arguments."""
 
     def _check_help(self, action: Action) -> None:
-        """Accept the summary as it is; argparse asks this from Python 3.14 on, with what only its own parser has."""
+        """Do nothing; argparse calls this from Python 3.14 on, and only its own parser has what it needs."""
 
     def alternatives(self) -> Alternatives:
-        """Return a group that ignores what is added to it."""
+        """Return a group that ignores its options."""
         return Alternatives(self.add_argument)
 
 
 class Alternatives:
-    """Options of which one may be given; *add* takes what `Parser.add_argument` takes."""
+    """A group of mutually exclusive options; *add* is called as `Parser.add_argument`."""
 
     def __init__(self, add: Callable[..., Any]) -> None:
         self.add_argument = add
 
 
 class Commands:
-    """The commands that may follow; *added* is what argparse adds them to, *parsers* gets the parser of each."""
+    """The subcommands of a parser; *added* is argparse's action for them, *parsers* collects their parsers."""
 
     def __init__(self, added: Any, parsers: dict[str, Parser]) -> None:
         self._added = added
@@ -168,7 +168,7 @@ class Commands:
         parser: Parser = self._added.add_parser(name, help=_help(summary, _COMMAND_COLUMN), description=about)
         parser.set_defaults(run=None, help_of=parser)
         self.parsers[name] = parser
-        if len(name) + _INDENT > len(self._added.metavar):  # by whose length argparse places the summaries
+        if len(name) + _INDENT > len(self._added.metavar):  # argparse aligns the summaries by the length of the metavar
             self._added.metavar = self._added.metavar.ljust(len(name) + _INDENT)
         return parser
 
@@ -182,7 +182,7 @@ def _shown(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _help(text: str, column: int) -> str:
-    """Return a help text in lines that fit from a column on."""
+    """Return a help text folded to the width that is left beside *column*."""
     return "\n".join(wrapped(_(text), max(_width() - column, _NARROWEST)))
 
 
@@ -194,9 +194,9 @@ def _folded(text: str | None, width: int) -> str | None:
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Return *text* in lines of *width* cells; a word that is longer stays whole."""
+    """Return *text* in lines of *width* cells; a longer word stays whole."""
     if not text.isascii():
-        from emulator.drawing.text_width import fold  # English help needs none
+        from emulator.drawing.text_width import fold  # English help does not need it
 
         return fold(text, width)
     lines: list[str] = []
@@ -209,7 +209,7 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 def nearest(word: str, names: Iterable[str]) -> str:
-    """Return the end of a message that suggests the one of *names* most like *word*; empty when none is."""
+    """Return the end of a message that suggests the most similar of *names*; "" when none is similar."""
     near = near_name(word, names)
     return meant(near) if near else ""
 
@@ -220,7 +220,7 @@ def meant(name: str) -> str:
 
 
 def near_name(word: str, names: Iterable[str]) -> str:
-    """Return the one of *names* most like *word*; empty when none is."""
+    """Return the one of *names* most similar to *word*; "" when none is similar."""
     import difflib  # for an error message only
 
     near = difflib.get_close_matches(word, list(names), n=1, cutoff=0.6)
@@ -228,7 +228,7 @@ def near_name(word: str, names: Iterable[str]) -> str:
 
 
 def _columns() -> int:
-    """Return what `shutil.get_terminal_size` does."""
+    """Return the same as `shutil.get_terminal_size`."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdigit() and int(columns):
         return int(columns)
@@ -244,7 +244,7 @@ def command(commands: Commands, name: str, run: str, summary: str, *names: str, 
     added.set_defaults(run=run)
     if isinstance(added, Outline):
         return added
-    from emulator.config import OPTIONS  # in an outline there are no options
+    from emulator.config import OPTIONS  # an outline has no options
 
     add_option(added, next(option for option in OPTIONS if option.name == "state"))
     if prints_data:
@@ -256,7 +256,7 @@ def command(commands: Commands, name: str, run: str, summary: str, *names: str, 
 
 def add_option(command: Parser, option: Field) -> None:
     """Add the flag of a setting."""
-    from emulator.config import flag_of  # as above
+    from emulator.config import flag_of  # an outline has no options
     from emulator.wire.schema.kinds import Flag, OneOf
 
     flag, about = flag_of(option), option.help[is_chinese()]
@@ -270,7 +270,7 @@ def add_option(command: Parser, option: Field) -> None:
 
 
 def group(name: str, summary: str) -> Callable[[Adds], Adds]:
-    """Make of a function that adds actions one that adds the command *name*, which has them."""
+    """Turn a function that adds actions into one that adds the command *name* with these actions."""
 
     def having(add_actions: Adds) -> Adds:
         def add(commands: Commands) -> None:

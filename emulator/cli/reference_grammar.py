@@ -1,4 +1,4 @@
-"""The grammar of what tells about the emulator: documentation, explanations, its server for assistants."""
+"""The grammar of documentation commands: pages, error codes, and the server for assistants."""
 
 from emulator.cli.parameters import whole_number
 from emulator.cli.parser import Commands, command

@@ -1,7 +1,7 @@
-"""What a refusal says: the emulator's own words in the user's language, and the name that was probably meant.
+"""The message of a refusal: the emulator's own texts translated, and a suggestion for a misspelt name.
 
-The words of services stay as their clients know them. The code of a refusal says what kind of thing is missing; a
-proposal costs one more call, whose answer is one page of a list.
+Messages of services stay as their clients know them. The code of a refusal tells the kind of the missing resource; a
+suggestion costs one more call, for one page of a list.
 """
 
 import re
@@ -20,29 +20,29 @@ from emulator.config import Settings
 from emulator.kernel.frozen import frozen
 
 _PAGE = 50
-"""So many names are asked for: a proposal is not worth a second page."""
+"""The most names requested for a suggestion, one page."""
 
 _ENDS = (".", "\u3002", "!", "?")
 
 
 @frozen(kw_only=False)
 class Kind:
-    """A kind of resource: ``given`` returns the name that a command was given, ``listed`` the names there are."""
+    """A kind of resource: ``given`` returns the name given to the command, ``listed`` the existing names."""
 
     given: Callable[[Namespace], str]
     listed: Callable[[Client, Namespace], Iterable[str]]
 
 
 def told(refusal: CallRefused, arguments: Namespace, settings: Settings) -> str:
-    """Return the words of a refusal and, when a name is missing, the name like it that is there."""
+    """Return the message of a refusal, with the most similar existing name when one is missing."""
     text = f"{refusal.code}: {spoken(refusal.said)}" if refusal.is_own and refusal.code else str(refusal)
     kind = _KINDS.get(refusal.code) or _of_the_emulator(refusal)
     name = kind.given(arguments) if kind else ""
     if not kind or not name:
         return text
-    with suppress(CommandFailed, KeyError):  # what cannot be listed is not proposed
+    with suppress(CommandFailed, KeyError):  # without a list of names nothing is suggested
         names = [each for each in islice(kind.listed(connect(settings).looking(), arguments), _PAGE) if each != name]
-        behind = (each for each in names if each.endswith(f"/{name}"))  # a service was left out
+        behind = (each for each in names if each.endswith(f"/{name}"))  # the user may have left out the service
         if near := next(behind, "") or near_name(name, names):
             ended = text.endswith(_ENDS)
             return sentences(text, _("Did you mean {name}?", name=near)) if ended else text + meant(near)
@@ -50,11 +50,11 @@ def told(refusal: CallRefused, arguments: Namespace, settings: Settings) -> str:
 
 
 def _argument(*names: str) -> Callable[[Namespace], str]:
-    """Return what reads the first of some arguments that was given."""
+    """Return a function that returns the first of some arguments that was given."""
 
     def given(arguments: Namespace) -> str:
         values = (getattr(arguments, name, None) for name in names)
-        page = getattr(arguments, "page", "")  # of the console: flows/greeting
+        page = getattr(arguments, "page", "")  # the argument of `console`, such as flows/greeting
         return next((str(value) for value in values if value), page.partition("/")[2])
 
     return given
@@ -64,12 +64,12 @@ _function = _argument("function", "mock", "calls")
 
 
 def _flow(arguments: Namespace) -> str:
-    """Return the name of a flow, which may have that of an execution behind it."""
+    """Return the name of a flow, without that of an execution after it."""
     return _argument("flow", "execution", "step")(arguments).partition("/")[0]
 
 
 def _execution(arguments: Namespace) -> str:
-    """Return the name of an execution, alone or behind that of its flow."""
+    """Return the name of an execution, without that of its flow before it."""
     return _argument("execution", "flow")(arguments).rpartition("/")[2]
 
 
@@ -79,7 +79,7 @@ def _service(arguments: Namespace) -> str:
 
 
 def _functions(client: Client, arguments: Namespace) -> Iterable[str]:
-    """Return functions as commands name them: those of the service that is named, else all."""
+    """Return the names of functions for commands: of the given service, else of all."""
     service, slash, _name = _function(arguments).rpartition("/")
     names: list[str] = client.admin("GET", "status")["functions"]
     if not slash:
@@ -101,14 +101,14 @@ def _triggers(client: Client, arguments: Namespace) -> Iterable[str]:
 
 
 def _of_flow(action: str, member: str, name: str) -> Callable[[Client, Namespace], Iterable[str]]:
-    """Return what lists what belongs to a flow."""
+    """Return a function that lists the executions or schedules of a flow."""
     return lambda client, arguments: (
         row[name] for row in client.workflow_pages(action, member, FlowName=_flow(arguments), Limit=str(_PAGE))
     )
 
 
 def _messaging(entry: str, *path: str) -> Callable[[Client, Namespace], Iterable[str]]:
-    """Return what lists queues, topics or, where the path names a topic, its subscriptions."""
+    """Return a function that lists queues, topics or, when *path* names a topic, its subscriptions."""
     return lambda client, arguments: (
         row[f"{entry}Name"]
         for row in Mns(client).listed(path_of(*(each.format_map(vars(arguments)) for each in path)), entry)
@@ -116,7 +116,7 @@ def _messaging(entry: str, *path: str) -> Callable[[Client, Namespace], Iterable
 
 
 def _of_lab(page: str, member: str) -> Callable[[Client, Namespace], Iterable[str]]:
-    """Return what lists what tests have made."""
+    """Return a function that lists resources of the lab."""
     return lambda client, arguments: (row[member] for row in client.admin("GET", page)[page])
 
 
@@ -135,11 +135,11 @@ _KINDS: Mapping[str, Kind] = {
     "ServiceNotFound": Kind(_service, _services),
     "TriggerNotFound": Kind(_argument("trigger"), _triggers),
 }
-"""By the codes of the services."""
+"""Kinds by the services' error codes."""
 
 
 def _executions(client: Client, arguments: Namespace) -> Iterable[str]:
-    """Return the flows there are, each with the execution that was asked for; none for another id."""
+    """Return the flows, each with the name of the requested execution; none when another id was given."""
     execution = arguments.id.partition("/")[2]
     flows = client.workflow_pages("ListFlows", "Flows") if execution else ()
     return [f"{row['Name']}/{execution}" for row in flows]
@@ -157,7 +157,7 @@ _OWN: Mapping[str, Kind] = {
         _argument("deployment"), lambda client, arguments: [each.name for each in DeployClient(client).records()]
     ),
 }
-"""What the emulator itself keeps, by the words of its refusals, which have the same codes."""
+"""Kinds of the emulator's own resources, whose refusals have one code, by the word in the message."""
 
 
 def _of_the_emulator(refusal: CallRefused) -> Kind | None:

@@ -1,6 +1,6 @@
-"""The emulator at which a plan is rehearsed: of the same account and region, in this process, for as long as it takes.
+"""The emulator for the rehearsal of a plan: with the same account and region, in this process, while it is needed.
 
-It keeps what it is told and does nothing: no timer fires, no message is pushed, no function is run.
+It stores resources but does not act: no timer fires, no message is pushed, no function is run.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class Stage:
-    """An emulator in a thread of its own, at rest; ``client`` and ``api`` call it. ``with`` ends it."""
+    """An idle emulator in a thread of its own; ``client`` and ``api`` call it. Use as a context manager."""
 
     def __init__(self, keys: InstallationKeys) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="localyun-rehearsal-")
@@ -48,7 +48,7 @@ class Stage:
         self.api = DeployClient(self.client)
 
     def clear(self) -> None:
-        """Forget everything, and be at rest again."""
+        """Delete all state, and stop all work again."""
         self._run(self._clear())
 
     def stand_at(self, now: str) -> None:
@@ -85,14 +85,14 @@ class Stage:
 
 @contextmanager
 def stage_like(client: Client) -> Iterator[Stage]:
-    """Start an empty emulator for the account, region and time of *client*'s; what it logs is nobody's."""
+    """Start an empty emulator with account, region and time of *client*'s; its log is discarded."""
     log = logging.getLogger("emulator")
     silent, propagates = logging.NullHandler(), log.propagate
     log.addHandler(silent)
     log.propagate = False
     try:
         with Stage(client.keys) as stage:
-            with suppress(CommandFailed):  # an emulator elsewhere may not let this command see its clock
+            with suppress(CommandFailed):  # an emulator on another machine may refuse to show its clock
                 stage.stand_at(client.admin("GET", "clock")["now"])
             yield stage
     finally:

@@ -1,7 +1,7 @@
 """The server's log: one line per event on the error stream, as text or JSON.
 
-Lines are written by a thread of their own, in batches, because a terminal that is held or a pipe without a reader would
-otherwise stop the event loop. When such a stream stays blocked, lines beyond a bound are dropped and counted.
+Lines are written by a thread of their own, in batches, because a paused terminal or a pipe without a reader would
+otherwise block the event loop. When such a stream stays blocked, lines beyond a bound are dropped and counted.
 """
 
 import json
@@ -23,7 +23,7 @@ LOG_BYTES: Final = 16 * 1024 * 1024
 
 
 class LogStream(Protocol):
-    """Where the log goes."""
+    """A stream that the log is written to."""
 
     def write(self, text: str, /) -> object:
         """Append *text*."""
@@ -47,9 +47,9 @@ class LogFile:
         self._file = path.open("ab", buffering=0)
 
     def write(self, text: str) -> None:
-        """Append *text*, in a new file when it would make this one too large."""
+        """Append *text*; begin a new file first when this one would become too large."""
         content = text.encode("utf-8", "backslashreplace")
-        size = self._file.seek(0, os.SEEK_END)  # others may write here too: the interpreter's last words
+        size = self._file.seek(0, os.SEEK_END)  # Python's last error is appended here too
         if size and size + len(content) > self._limit_bytes:
             self._set_aside()
         self._file.write(content)
@@ -62,7 +62,7 @@ class LogFile:
         self._file.close()
 
     def _set_aside(self) -> None:
-        """Go on in a new file, and take the standard streams along if they lead here, as with ``start -d``."""
+        """Rename the file and begin a new one; also redirect standard streams that lead here (``start -d``)."""
         old = self._file
         self._path.replace(self._path.with_name(self._path.name + ".1"))
         self._file = self._path.open("ab", buffering=0)
@@ -77,7 +77,7 @@ class LogFile:
 
 
 def stream_for(path: Path | None) -> LogStream:
-    """Return where the log goes: the file at *path*, or standard error.
+    """Return the stream for the log: the file at *path*, or standard error. Raises: OSError.
 
     Raises: OSError.
     """
@@ -88,7 +88,7 @@ LONGEST_BACKLOG = 10_000
 GATHER_S = 0.02
 
 _NOT_SHOWN = {"logThreads": False, "logProcesses": False, "logMultiprocessing": False, "_srcfile": None}
-"""Switches of the logging module for what no line shows: finding it out takes half the time of an access line.
+"""Switches of the logging module for values that no line shows; computing them takes half the time of an access line.
 
 ``_srcfile`` is the module's documented way of not looking for the caller of every log method.
 """
@@ -102,7 +102,7 @@ def text_line(record: logging.LogRecord) -> str:
 
 
 def json_line(record: logging.LogRecord) -> str:
-    """Return one JSON object with ``time``, ``level``, ``logger``, ``message`` and what the line says by name.
+    """Return one JSON object with ``time``, ``level``, ``logger``, ``message`` and the record's named values.
 
     ``trace`` is the id of the request that caused the line, ``exception`` the traceback of a failure.
     """
@@ -128,7 +128,7 @@ def _time(record: logging.LogRecord) -> str:
 
 @lru_cache(maxsize=2)
 def _second(second: int) -> str:
-    """Return the text of a second, which thousands of lines share."""
+    """Return the text of a second, cached because thousands of lines share it."""
     return iso_seconds(Millis(second * SECOND)).removesuffix("Z")
 
 
@@ -151,7 +151,7 @@ class ServerLog(logging.Handler):
 
     @classmethod
     def open(cls, line_format: Literal["text", "json"], level: str, stream: LogStream = sys.stderr) -> "ServerLog":
-        """Send everything that is logged from now on to *stream*."""
+        """Send all log records to *stream* from now on."""
         log = cls(stream, line_format, level)
         root = logging.getLogger()
         root.setLevel(log.level)
@@ -171,7 +171,7 @@ class ServerLog(logging.Handler):
             self.handleError(record)
 
     def close(self) -> None:
-        """Write what is queued and give the root logger back; gives up on a stream that stays blocked."""
+        """Write the queued lines and restore the root logger; give up on a stream that stays blocked."""
         logging.getLogger().removeHandler(self)
         _switch(self._before)
         self._closing.set()
@@ -182,12 +182,12 @@ class ServerLog(logging.Handler):
     def _write(self) -> None:
         while not (self._closing.is_set() and self._lines.empty()):
             lines = [self._lines.get()]
-            self._closing.wait(GATHER_S)  # under load this turns many small writes into few
+            self._closing.wait(GATHER_S)  # combines many small writes into few under load
             try:
                 while True:
                     lines.append(self._lines.get_nowait())
             except Empty:
-                pass  # everything queued so far has been taken
+                pass  # the queue is empty
             if self._dropped:
                 lines.append(f"... {self._dropped} lines dropped while the stream was blocked")
                 self._dropped = 0
@@ -198,7 +198,7 @@ class ServerLog(logging.Handler):
                 self._stream.write(text + "\n")
                 self._stream.flush()
             except (OSError, ValueError):
-                return  # the stream is gone for good, and with it the place to say so
+                return  # the stream cannot be written to any more, so nothing can be reported
 
 
 def _switch(settings: Mapping[str, object]) -> None:

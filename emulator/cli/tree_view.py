@@ -1,4 +1,4 @@
-"""An execution as text: one line per step, nested as it ran, with what went in, what came out and what went wrong.
+"""An execution as text: one line per step, nested as it ran, with inputs, outputs and errors.
 
 `render` prints a whole execution, `Follower` one that is still running, `event_row` and `event_line` each event.
 """
@@ -18,19 +18,19 @@ from emulator.kernel.frozen import frozen
 from emulator.wire.dates import parse_iso
 
 VALUES = ("input", "output", "reply", "error", "cause")
-"""Names of values, for the catalogues."""
+"""Labels of values, for the catalogues."""
 
 _LABEL = 8
-"""Cells of ``output``, the longest name of a value, and two blanks."""
+"""Cells for ``output``, the longest label, and two blanks."""
 
 _MOST_LINES = 3
-"""More than so many of one text are cut."""
+"""The most lines of one text that are shown."""
 
 MARGIN = "  "
-"""What one level of nesting indents by."""
+"""The indentation of one level of nesting."""
 
 _BLANK_COLUMNS = " " * 21
-"""As wide as the columns in front of a step's name."""
+"""Blanks as wide as the columns before a step's name."""
 
 Tone = Literal["", "good", "warn", "bad", "busy", "dim"]
 _COLOURS: Mapping[Tone, str] = {"": "", "good": "32", "warn": "33", "bad": "31", "busy": "36", "dim": "2"}
@@ -41,19 +41,19 @@ HEADINGS = ("id", "time", "step", "event", "detail")
 _DETAIL_WIDTH = 100
 
 _TELLING = (("error", "cause"), ("goto",), ("output",), ("duration",), ("timestamp",), ("input",))
-"""Groups of keys in the order of what they tell; the first group with a value is shown."""
+"""Groups of keys, the most informative first; the first group with a value is shown."""
 
 _WAITING = {
     **dict.fromkeys(("waitForCallback", "WaitForCustomCallback"), "waits for its callback"),
     **dict.fromkeys(("sync", "WaitForSystemCallback"), "waits for the end of what it started"),
 }
-"""What a submitted task waits for, by the ``pattern`` and the ``taskMode`` of the two languages."""
+"""What a submitted task waits for, by the ``pattern`` or ``taskMode`` of the two languages."""
 
 OUTCOMES = ("running", "failed", "caught", "abandoned", "submitted", *dict.fromkeys(_WAITING.values()))
-"""Words of how a visit ended or what it waits for, for the catalogues."""
+"""Words for the end of a visit or what it waits for, for the catalogues."""
 
 STATES = ("starting", "stopped", "timed out")
-"""Further words of how an execution ended."""
+"""Further words for the end of an execution."""
 
 PARTS = ("branch", "iteration")
 
@@ -74,7 +74,7 @@ class Style:
         return cls(width=None if full else terminal_width(sys.stdout), colour=colour)
 
     def fit(self, line: str, tone: Tone = "") -> str:
-        """Return *line* cut to the width, in the colour of *tone*; the columns in front of a step are dim."""
+        """Return *line* cut to the width, in the colour of *tone*; the columns before a step are dim."""
         text = line if self.width is None else cut(line, self.width)
         if not self.colour:
             return text
@@ -88,7 +88,7 @@ class Style:
         return self.width is None or cells(text) <= self.width
 
     def whole(self, indent: str, label: str, text: str, tone: Tone) -> Iterator[str]:
-        """Yield *text* behind its label in as many lines as it takes."""
+        """Yield *text* after its label, in as many lines as needed."""
         margin = indent + " " * cells(label)
         lines = [text] if self.width is None else fold(text, max(self.width - len(margin), 20))
         for number, line in enumerate(lines):
@@ -96,7 +96,7 @@ class Style:
             yield _painted(shown, tone) if self.colour else shown
 
     def fold(self, text: str) -> Iterator[str]:
-        """Yield *text* in lines of the width, those after the first indented; a long one is cut."""
+        """Yield *text* folded to the width, lines after the first indented; a long text is cut."""
         if self.width is None or self.has_room(text):
             yield text
             return
@@ -112,7 +112,7 @@ def _painted(text: str, tone: Tone) -> str:
 
 
 def tone_of(visit: Visit) -> Tone:
-    """Return the colour of a visit by its outcome."""
+    """Return the colour for a visit's outcome."""
     match visit.outcome:
         case "succeeded":
             return "warn" if visit.retries else "good"
@@ -127,7 +127,7 @@ def tone_of(visit: Visit) -> Tone:
 
 
 def render(execution: Execution, title: str, style: Style) -> Iterator[str]:
-    """Yield the lines that show *execution*; *title* says which one it is."""
+    """Yield the lines that show *execution* under *title*."""
     how = _(words_of(execution.status))
     if execution.ended is not None:
         how = _("{ended} after {time}", ended=how, time=duration(execution.ended - execution.started))
@@ -162,7 +162,7 @@ def _right(text: str, width: int) -> str:
 def _sequence(
     execution: Execution, sequence: StepSequence, depth: int, style: Style, causes: set[str]
 ) -> Iterator[str]:
-    """Yield the lines of a sequence. A cause stands whole once: *causes* are those that have been shown."""
+    """Yield the lines of a sequence. A cause is shown in full only once: *causes* are those already shown."""
     for visit in sequence.visits:
         columns = _columns(execution, visit.entered, visit.ended)
         line = f"{columns}  {MARGIN * depth}{visit.step}  {'  '.join(_remarks(visit))}".rstrip()
@@ -200,7 +200,7 @@ def _remarks(visit: Visit) -> Iterator[str]:
 
 
 def outcome_words(visit: Visit) -> Iterator[str]:
-    """Yield the words for how a visit ended, none for a plain success."""
+    """Yield the words for the end of a visit; none for a plain success."""
     if visit.outcome != "succeeded":
         yield _(visit.outcome)
     elif visit.retries:
@@ -225,7 +225,7 @@ def _values(visit: Visit) -> Iterator[tuple[str, str]]:
 
 
 def _attempts(execution: Execution, visit: Visit) -> Iterator[str]:
-    """Yield a line per attempt when there was more than one, or one that failed and is the last thing known."""
+    """Yield a line per attempt if there was more than one, or if the last event is a failed attempt."""
     if len(visit.attempts) < 2 and not (visit.outcome == "running" and any(each.failed for each in visit.attempts)):
         return
     for number, attempt in enumerate(visit.attempts):
@@ -237,7 +237,7 @@ def _attempts(execution: Execution, visit: Visit) -> Iterator[str]:
 
 
 def attempt_result(attempt: Attempt) -> str:
-    """Return how an attempt went: its error and cause, or one word."""
+    """Return the result of an attempt: its error and cause, or one word."""
     if attempt.failed:
         return " ".join(part for part in (attempt.error or _("failed"), value_text(attempt.cause)) if part)
     return _("running") if attempt.ended is None else _("succeeded")
@@ -250,7 +250,7 @@ def _wait_after(attempt: Attempt, following: Attempt | None) -> str:
 
 
 def target(arn: str) -> str:
-    """Return what a task calls in few words: ``fc:services/s/functions/f`` of its ARN."""
+    """Return the target of a task in short: ``fc:services/s/functions/f`` of its ARN."""
     parts = arn.split(":", 4)
     return f"{parts[1]}:{parts[4]}" if len(parts) == 5 and parts[0] == "acs" else arn
 
@@ -274,13 +274,13 @@ def event_row(event: Event, first: Event) -> tuple[str, str, str, str, str]:
 
 
 def event_line(event: Event, first: Event) -> str:
-    """Return *event* as a line of its own, for histories that grow while they are printed."""
+    """Return *event* as a single line, for histories printed while they grow."""
     number, offset, step, kind, text = event_row(event, first)
     return f"{number:>4}  {offset:>8}  {step:<17} {kind:<19} {text}".rstrip()
 
 
 def detail(event: Event) -> str:
-    """Return what matters most of an event's detail, on one line."""
+    """Return the most important part of an event's detail, on one line."""
     try:
         content = json.loads(event.get("EventDetail") or "{}")
     except ValueError:
@@ -293,7 +293,7 @@ def detail(event: Event) -> str:
 
 
 class Follower:
-    """Turns the events of one execution, as they come, into lines: when, how long, the step, and what to say of it."""
+    """Turns the events of an execution, as they come, into lines: time, duration, step, and remark."""
 
     def __init__(self, style: Style) -> None:
         self.execution = Execution()
@@ -302,8 +302,8 @@ class Follower:
     def lines(self, events: Sequence[Event]) -> Iterator[str]:
         """Yield the lines for the next *events*.
 
-        A wait that is over with the same batch of events appears in the step's own line only, and so does an attempt
-        that fails for good.
+        A wait that ends within the same batch of events appears only in the step's own line, and so does the last
+        failed attempt.
         """
         next_kind = {event.get("ScheduleEventId"): event["Type"] for event in reversed(events)}
         for event in events:
@@ -315,7 +315,7 @@ class Follower:
                 yield self._style.fit(self._line(event, about, took, remark), tone)
 
     def _remarks(self, event: Event, visit: Visit, then: str) -> Iterator[tuple[Visit, str, str]]:
-        """Yield what there is to say of an event: the visit, the span and the words. *then* is the event it caused."""
+        """Yield the remarks on an event: the visit, the duration and the words. *then* is the event it caused."""
         kind = event["Type"]
         if kind == "StepExited":
             yield visit, duration((visit.ended or 0) - visit.entered), " ".join(_end_words(visit))
@@ -339,7 +339,7 @@ class Follower:
 
 
 def _just_opened(visit: Visit, kind: str) -> Visit | None:
-    """Return the step whose first nested sequence or step this is."""
+    """Return the step for which this event opens its first nested sequence or step."""
     if kind != "StepEntered":
         return visit if len(visit.sequences) == 1 else None
     sequence = visit.sequence

@@ -1,7 +1,6 @@
-"""Calls of small functions, one per runtime, as an emulator makes them: what `doctor` says works has worked.
+"""Test calls of small functions, one per runtime, made as by an emulator, so that `doctor` reports what really works.
 
-Their code lies where uploaded code does, in the state folder, because what keeps a function from running is often where
-things are.
+Their code is in the state folder, like uploaded code, because functions often fail to run because of where files are.
 """
 
 import asyncio
@@ -27,27 +26,27 @@ _SAMPLES: Mapping[str, tuple[str, str]] = {
     "nodejs": ("index.js", "exports.handler = (event, context, callback) => callback(null, event.toString());\n"),
     "php": ("index.php", "<?php\nfunction handler($event, $context) {\n    return $event;\n}\n"),
 }
-"""The file of a function that returns its event, for each family of runtimes in which nothing has to be compiled."""
+"""A function that returns its event, by family of runtimes in which nothing has to be compiled: file and code."""
 
 
 def can_try(runtime: str) -> bool:
-    """Whether there is a function to try for *runtime*."""
+    """Whether there is a test function for *runtime*."""
     return runtime.startswith(tuple(_SAMPLES))
 
 
 def attempt(runtime: str, executable: str, config: Config) -> str:
-    """Call a function of *runtime* on *executable*; return what went wrong, empty when it has answered."""
+    """Call a function of *runtime* with *executable*; return the problem, "" when it has answered."""
     name, code = next(sample for family, sample in _SAMPLES.items() if runtime.startswith(family))
     try:
         with tempfile.TemporaryDirectory(prefix="localyun-trial-", dir=_folder(config.state)) as folder:
             (Path(folder) / name).write_text(code, encoding="utf-8")
             return asyncio.run(_called(runtime, executable, Path(folder)))
-    except (RuntimeFailure, OSError) as error:  # a time-out is one as well
+    except (RuntimeFailure, OSError) as error:  # TimeoutError is an OSError
         return str(error) or type(error).__name__
 
 
 def _folder(state: Path) -> str | None:
-    """Return where the code is written: the state folder, or the one it would be made in, where that can be."""
+    """Return the folder for the code: the state folder or its nearest existing parent; None if not writable."""
     there = next(each for each in (state.absolute(), *state.absolute().parents) if each.is_dir())
     return str(there) if os.access(there, os.W_OK | os.X_OK) else None
 

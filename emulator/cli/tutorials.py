@@ -1,4 +1,4 @@
-"""Where the examples of the tutorials are, and how their functions are uploaded.
+"""Locating the examples of the tutorials, and uploading their functions.
 
 The examples are in the wheel, or in the source tree. Functions are uploaded to an emulator started without them.
 """
@@ -19,7 +19,7 @@ from emulator.samples import TUTORIALS, Tutorial
 
 
 def named(name: str) -> Tutorial:
-    """Return the tutorial that has this name or this short name.
+    """Return the tutorial with this name or short name.
 
     Raises: WrongUsage when none has.
     """
@@ -49,7 +49,7 @@ class Samples:
 def locate() -> Samples:
     """Return the folders of the examples.
 
-    Raises: CommandFailed when they were left out of the installation.
+    Raises: CommandFailed when the installation does not contain them.
     """
     package = Path(emulator.__file__).parent
     for root in (package / "_samples", package.parent):
@@ -80,7 +80,7 @@ def ensure_function(client: Client, service: str, function: str, code: Path) -> 
     try:
         _create(client, services, {"serviceName": service})
     except CallRefused as error:
-        if error.status != 409:  # there already, only the function is missing
+        if error.status != 409:  # the service exists already; only the function is missing
             raise
     settings = {"runtime": RUNTIME, "handler": HANDLER, **configuration(code)}
     _create(client, functions, {**settings, "functionName": function, "code": {"zipFile": zipped(code)}})
@@ -88,11 +88,11 @@ def ensure_function(client: Client, service: str, function: str, code: Path) -> 
 
 
 def configuration(folder: Path) -> dict[str, object]:
-    """Return what the folder's ``function.yml`` says, by the names of the API; nothing when there is no such file."""
+    """Return the content of the folder's ``function.yml``, by the names of the API; empty without the file."""
     path = folder / "function.yml"
     if not path.is_file():
         return {}
-    import yaml  # slow to import, and most examples have no file
+    import yaml  # slow to import, and few examples have a file
 
     return dict(yaml.safe_load(path.read_bytes()) or {})
 

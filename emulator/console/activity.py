@@ -1,6 +1,6 @@
-"""What queues, topics, functions and flows have done of late: how often, with what state and which error at last.
+"""The recent activity of queues, topics, functions and flows: rates, the last state and the last error.
 
-It is counted from the kept lines of the log and the recorded calls, so that nothing is written down for it.
+It is counted from the kept lines of the log and the recorded calls, so nothing is stored for it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,18 +11,18 @@ from emulator.kernel.clock import Millis
 from emulator.lab.mocks import Recorded
 
 WINDOW_MS = 5 * 60_000
-"""Rates are those of the last five minutes of the emulator's time."""
+"""The time, by the emulator's clock, over which rates are counted."""
 
 _LONGEST_ERROR = 160
 
 _NOTHING_THERE = "MessageNotExist"
-"""What a client that polls an empty queue is told: no error of anybody."""
+"""The answer to a client that polls an empty queue, which does not count as an error."""
 
 _QUEUE = {"SendMessage": "in", "BatchSendMessage": "in", "ReceiveMessage": "out", "BatchReceiveMessage": "out"}
 
 
 class Activity:
-    """What one resource has done: how many ``in`` and ``out`` within the window, the last state and the last error.
+    """The activity of one resource: counts of ``in`` and ``out`` within the window, the last state and the last error.
 
     In are messages sent or published, calls, started executions; out are messages received or delivered.
     """
@@ -37,25 +37,25 @@ class Activity:
         self.request = ""
 
     def per_minute(self, side: str = "in") -> float:
-        """Return how many of one *side* there were in a minute, to a tenth."""
+        """Return how many of one *side* there were per minute, to one decimal."""
         return round(self.counts[side] * 60_000 / WINDOW_MS, 1)
 
     def failed(self, text: str, at: int, request: str = "") -> None:
-        """Remember the latest error and the id that leads to it."""
+        """Record an error as the latest, with the id of the request, message or execution it belongs to."""
         self.error, self.error_at, self.request = text[:_LONGEST_ERROR], at, request
 
 
 NONE = Activity()
-"""Of what has done nothing."""
+"""The activity of a resource without any."""
 
 Activities = dict[tuple[str, str], Activity]
-"""By kind and name of the resource."""
+"""Activities by kind and name of the resource."""
 
 
 def activities(
     lines: Iterable[tuple[int, str, str, Mapping[str, Any]]], calls: Iterable[Recorded], now: Millis
 ) -> Activities:
-    """Return what has happened by the *lines* of the log, as the journal has them, and the recorded *calls*."""
+    """Return the activities in *lines*, the journal's effects, and in the recorded *calls*."""
     found: Activities = {}
     since = now - WINDOW_MS
     for at, _, _, fields in lines:

@@ -1,7 +1,7 @@
-"""The services' own operations, performed for whoever has the console open, as the owner of the account.
+"""The services' own operations, called by pages as the owner of the account.
 
-Pages make, change and delete resources through the providers of deployments, which call these. A call goes to the
-service's front as a client's would, past authentication, injected faults and the list of requests.
+Pages create, change and delete resources through the providers of deployments, which call these. A call goes to the
+service's front as a client's would, but without authentication, injected faults and the list of requests.
 """
 
 import json
@@ -21,7 +21,7 @@ _FRONTS = {"2019-03-15": "fnf", "2022-01-19": "mns-open", "2015-05-01": "ram"}
 
 
 class OwnApis:
-    """Calls of the account's owner in the region of *view*. Raises what the operations raise: ServiceError."""
+    """The `ApiClient` of the account's owner in the region of *view*. Raises: ServiceError, as the operations do."""
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -43,11 +43,11 @@ class OwnApis:
         return self._send("oss", method, target, body, headers or {})
 
     def invoke(self, path: str, payload: bytes, *, asynchronous: bool) -> tuple[bytes, str]:
-        """Calls are made on the page of a function."""
+        """Not supported: functions are called on their own page."""
         raise NotImplementedError
 
     def download(self, url: str) -> bytes:
-        """Packages are not read here."""
+        """Not supported: pages read no packages."""
         raise NotImplementedError
 
     def _send(self, front: str, method: str, target: str, body: bytes, headers: Mapping[str, str]) -> bytes:

@@ -1,7 +1,7 @@
 """The console's Flask application: what all pages share. Imported on the first request for a page.
 
-Pages are modules of `emulator.console.pages`, each a blueprint. A page that htmx asks for (header ``HX-Request``)
-answers with its content alone; otherwise the content stands in the frame with navigation and search.
+Pages are modules of `emulator.console.pages`, each a blueprint. A page requested by htmx (header ``HX-Request``) is its
+content alone; otherwise the content is in the frame with navigation and search.
 """
 
 import logging
@@ -39,10 +39,10 @@ from emulator.kernel.instrumentation import EVENTS, parted
 from emulator.wire.dates import iso_millis
 
 SESSION = "localyun.session"
-"""Key of the WSGI environment: the session the request belongs to, empty when a page is made for nobody."""
+"""Key of the WSGI environment: the session of the request, empty when a page is only checked."""
 
 ERRORS = "localyun.errors"
-"""Key of the WSGI environment: a list that gets the error which the page shows, when it shows one."""
+"""Key of the WSGI environment: a list that the page adds its error to, when it shows one."""
 
 
 POSTED_BY_SCRIPT = "X-Post"
@@ -52,9 +52,9 @@ POSTED_BY_SCRIPT = "X-Post"
 def run(
     application: Callable[..., Any], request: Request, session: str, prefix: str, extra: Iterable[tuple[str, str]]
 ) -> Response:
-    """Return the answer of the WSGI *application*, with *extra* headers; static files may be kept by the browser.
+    """Return the answer of the WSGI *application*, with *extra* headers; browsers may cache static files.
 
-    Raises: ServiceError when there is no session to show it to.
+    Raises: ServiceError when the page shows an error and there is no session.
     """
     environ = _environment(request, session, prefix)
     content, status, headers = run_wsgi_app(application, environ, buffered=True)
@@ -109,7 +109,7 @@ STATES = {
         *("paused", "expired", "not entered", "visible", "in flight"),
     )
 } | {"Starting": "Starting", "Stopped": "Stopped", "TimedOut": "Timed out"}
-"""States as people read them; those of executions already begin with a capital letter."""
+"""The words for states; those of executions already begin with a capital letter."""
 
 FAULT = "This is a bug of the emulator. Its log has the details."
 
@@ -127,11 +127,11 @@ COMING = (
     *SPANS.values(),
     *UNITS,
 )
-"""Names of the navigation, kinds of what comes next, some with a name or number behind, of what is found, and units."""
+"""Texts looked up at run time, for the catalogue: names of the navigation, upcoming events, kinds, units and more."""
 
 
 def make_application(view: View, sessions: Sessions, tutorials: TutorialRuns) -> Pages:
-    """Return what answers requests for pages about *view*."""
+    """Return the function that answers requests for pages about *view*."""
     app = Flask("emulator.console", static_folder="static", template_folder="templates")
     app.config.update(PROPAGATE_EXCEPTIONS=False, TRAP_HTTP_EXCEPTIONS=False, MAX_CONTENT_LENGTH=8 * 1024 * 1024)
     app.extensions["view"] = view
@@ -167,25 +167,25 @@ _PART = Markup(
     '<div id="{}" hx-get="" hx-trigger="look consume" hx-swap="innerHTML" hx-sync="this:replace"'
     ' data-shows="{}">{}</div>'
 )
-"""Its event is its own: what it stands in would fetch itself as well."""
+"""A part's event has a name of its own: with a common one, the enclosing element would fetch itself as well."""
 
 
 def part(name: str, *shows: str, caller: Callable[[], str]) -> Markup:
-    """Return a part of a page, which fetches itself when something of the names *shows* has changed.
+    """Return a part of a page, which reloads itself when one of the names *shows* has changed.
 
-    It is made only when the page is asked for, or this part: `_told` sends it alone then.
+    The content is made only when the whole page or this part is requested; in the latter case `_told` sends it alone.
     """
     id = f"part-{name}"
     if g.part not in ("", id):
         return Markup()
-    content = Markup(caller())  # noqa: S704 - made by a template, which has escaped what is in it
+    content = Markup(caller())  # noqa: S704 - a template made it, and escaped what is in it
     if g.part:
         g.content = content
     return _PART.format(id, showing(*shows), content)
 
 
 def showing(*names: str) -> str:
-    """Return the names of what a part of a page shows, as the attribute ``data-shows`` has them."""
+    """Return the value of ``data-shows``: the names that a part of a page shows."""
     return " ".join(written(each) for each in names)
 
 
@@ -199,13 +199,13 @@ def _begin() -> None:
     target = request.headers.get("HX-Target", "")
     g.part, g.content = target if target.startswith("part-") else "", None
     if g.session and "HX-Request" not in request.headers:
-        g.changes = current_app.extensions["view"].about()["changes"]  # before anything is read for the page
+        g.changes = current_app.extensions["view"].about()["changes"]  # read before the page's data
 
 
 def _told(answer: Answer) -> Answer:
-    """Tell a script that has posted a form where to go on: it keeps the page, and what was typed, when it must not.
+    """Adjust an answer for a page's script: a redirect after a posted form becomes a header, so that the page stays.
 
-    A part of a page goes alone to who asks for it.
+    When a part of a page is requested, it is sent alone.
     """
     if g.part and answer.status_code == 200:
         answer.set_data(g.content or "")
@@ -247,7 +247,7 @@ def _navigation() -> dict[str, Any]:
 
 
 def _coming(what: str) -> str:
-    """Return a kind of what comes or is found, or a sentence, translated; a name or number may follow the kind."""
+    """Return the translation of a kind of upcoming event or of search result; a name or number may follow the kind."""
     kind, rest = parted(what, COMING)
     return translated(g.language, kind) + rest
 
@@ -263,7 +263,7 @@ def _refused(error: ServiceError) -> Any:
 
 
 def _mistake(text: str) -> str:
-    """Return what is wrong in a file of the functions folder, in the language of the page."""
+    """Return a problem of a file in the functions folder, translated."""
     return placed_sentence(text, partial(translated, g.language))
 
 
@@ -289,7 +289,7 @@ def _error(title: str, text: str, status: int) -> Any:
 
 
 def _choose(what: str, value: str) -> Any:
-    """Keep a choice of the reader's in a cookie, and go back to the page."""
+    """Keep a choice of the user's in a cookie, and go back to the page."""
     match what:
         case "language":
             cookie, kept = COOKIE, value if value in LANGUAGES else "en"

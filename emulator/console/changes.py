@@ -1,7 +1,7 @@
-"""What has changed, by name, for pages that are open: each asks for the part that shows it, and for nothing else.
+"""The names of what has changed, for open pages: each reloads only the parts that show one of them.
 
-Names come from the rows that are written and from the lines of the log, and begin with a kind: ``queue/orders``,
-``execution/approve/first``, ``function/shop/ask`` for what it is and ``call/shop/ask`` for what it does,
+Names come from rows that are written and from lines of the log, and begin with a kind: ``queue/orders``,
+``execution/approve/first``, ``function/shop/ask`` for the function itself and ``call/shop/ask`` for its calls,
 ``request/mns``, ``clock``, ``lab``. Nothing is watched while no page is open.
 """
 
@@ -17,26 +17,26 @@ from emulator.gateway.journal import Journal
 from emulator.kernel.tracing import fields_of
 
 EVERYTHING = "*"
-"""In the place of names: what has changed is not known."""
+"""Stands for all names, when it is not known what has changed."""
 
 _KEPT = 2_000
-"""So many names are remembered with the number of their latest change."""
+"""How many names are remembered, each with the number of its latest change."""
 
 _LINGER_S = 60.0
-"""How long changes are still counted when no page listens: a page listens a moment after it was made."""
+"""Seconds for which changes are counted without a listener, as a page begins to listen a moment after it is made."""
 
 _EVERY_S = 0.2
-"""The shortest time between two answers to one page."""
+"""The shortest time, in seconds, between two events sent to a page."""
 
 Watch = Callable[[Callable[[str], None]], Callable[[], None]]
-"""Has a function called with the name of each row that is written, until the function that is returned is called."""
+"""Registers a callback for the name of each row that is written, and returns the function that removes it."""
 
 
 class Changes:
-    """The latest change of each name, and who waits for the next one; used on the loop only.
+    """The latest change of each name, for pages that wait for the next one; used on the loop only.
 
-    *rows* watches the rows, *journal* has the lines of the log. Numbers of changes go on from *first*, which differs
-    from run to run, so that a page of an earlier run is told that it knows nothing.
+    *rows* watches the rows, *journal* has the lines of the log. Changes are numbered from *first*, which differs from
+    run to run, so that a page of an earlier run is sent `EVERYTHING`.
     """
 
     def __init__(self, rows: Watch, journal: Journal, first: int) -> None:
@@ -50,7 +50,7 @@ class Changes:
         self._pause: asyncio.TimerHandle | None = None
 
     def mark(self) -> int:
-        """Return the number of the latest change. From now on `since` knows what comes after it."""
+        """Return the number of the latest change, and watch for changes from now on, so that `since` can tell them."""
         loop = asyncio.get_running_loop()
         if self._pause is not None:
             self._pause.cancel()
@@ -70,7 +70,7 @@ class Changes:
         return self._number
 
     def note(self, name: str) -> None:
-        """Count a change of *name*."""
+        """Record a change of *name*."""
         self._number += 1
         self._latest[name] = self._number
         self._latest.move_to_end(name)
@@ -79,7 +79,7 @@ class Changes:
         self._changed.set()
 
     def since(self, number: int) -> list[str]:
-        """Return the names that have changed after the change *number*; everything when that is not known."""
+        """Return the names changed after the change *number*; `EVERYTHING` when they are not known."""
         if self._watch is None or not self._known_from <= number <= self._number:
             return [EVERYTHING]
         names = []
@@ -90,7 +90,7 @@ class Changes:
         return names
 
     async def listen(self, number: int, heartbeat_s: float) -> AsyncIterator[tuple[int, list[str]]]:
-        """Yield number and names of what changes after the change *number*; no names after a while without any."""
+        """Yield (number, names) of changes after *number*; no names after *heartbeat_s* seconds without a change."""
         self._listening += 1
         try:
             while True:
@@ -124,12 +124,12 @@ class Changes:
 
 
 def written(name: str) -> str:
-    """Return a name as pages and the stream have it: without blanks and line breaks."""
+    """Return a name as pages and the stream write it: without blanks and line breaks."""
     return quote(name, safe="/*")
 
 
 def names_of(fields: Mapping[str, Any]) -> Iterable[str]:
-    """Return the names of what a line of the log is about: requests, calls of functions, pushes."""
+    """Return the names of the requests, calls of functions and pushes that a line of the log is about."""
     service = fields.get("service")
     if "operation" in fields:
         if service == "admin" or (service == "console" and str(fields["operation"]).startswith("POST")):

@@ -1,7 +1,7 @@
-"""One execution as its page shows it: the history folded up to an event, as rows, as a graph, as a timeline.
+"""The view of one execution: its history up to an event, as rows, as a graph, as a timeline.
 
-A fold goes on where the last look at the same execution ended, so a long history is read once while it grows. Lists of
-branches and iterations are folded: a summary, and a window of those that are worth a look.
+The events read are kept as a `Fold` and continued at the next request, so a long history is read once while it grows.
+Long lists of branches and iterations are shown as a summary and a window.
 
 `compared` puts two histories side by side, from the first event in which they differ.
 """
@@ -21,21 +21,21 @@ from emulator.services.workflow.model import HistoryEvent, HistoryId
 
 Row = dict[str, Any]
 ReadEvents = Callable[[int], list[HistoryEvent]]
-"""Reads events from an id on, a page of them; empty at the end."""
+"""Reads a page of events from an id on; empty at the end."""
 
 WINDOW = 20
-"""So many branches or iterations of a step are shown at a time."""
+"""How many branches or iterations of a step are shown at a time."""
 
 EVENTS_SHOWN = 100
 _KEPT = 3
 _BARS = 50
-"""So many attempts of a step have a bar of their own."""
+"""How many attempts of a step have a bar of their own."""
 
 _LOUD: tuple[Outcome, ...] = ("failed", "running", "caught", "abandoned", "succeeded")
 
 
 class Fold:
-    """A history, folded as far as it was read; ``upto`` is the last event's id."""
+    """A history up to the event ``upto``, as an execution tree."""
 
     def __init__(self) -> None:
         self.execution = Execution()
@@ -44,14 +44,14 @@ class Fold:
         self.by_id: dict[int, Visit] = {}
 
     def add(self, event: HistoryEvent) -> None:
-        """Take the next event."""
+        """Add the next event."""
         visit = self.execution.record(event.id, event.cause, event.step, event.type, event.at, event.detail)
         if event.type == "StepEntered" and visit is not None:
             self.by_id[event.id] = visit
         self.upto, self.at = event.id, event.at
 
     def advance(self, read: ReadEvents, stop: int | None) -> None:
-        """Fold events up to the one with the id *stop*, or all there are."""
+        """Add events up to the one with the id *stop*, or all."""
         while stop is None or self.upto < stop:
             events = read(self.upto + 1)
             if not events:
@@ -63,7 +63,7 @@ class Fold:
 
 
 class Folds:
-    """The folds of the executions that were looked at last."""
+    """The folds of the executions viewed last."""
 
     def __init__(self) -> None:
         self._folds: OrderedDict[tuple[HistoryId, bool], Fold] = OrderedDict()
@@ -83,7 +83,7 @@ class Folds:
 
 @frozen
 class Look:
-    """What of an execution is looked at: the history up to ``at``, a step, and windows into long lists of sequences."""
+    """The part of an execution that is viewed: the history up to ``at``, a step, and windows into long lists."""
 
     at: int | None = None
     visit: int = 0
@@ -92,14 +92,14 @@ class Look:
 
 
 def took(begin: Millis, end: Millis | None) -> str:
-    """Return a span for people, empty while it lasts."""
+    """Return a duration for people, "" when *end* is None."""
     return "" if end is None else duration(end - begin)
 
 
 def rows(fold: Fold, look: Look, now: Millis, restarts: Sequence[Millis] = ()) -> list[Row]:
     """Return a row per visit, or per folded list of sequences, in the order of the tree.
 
-    A row has ``restarts``, the places on its bar of those of the times *restarts* that are its own.
+    ``restarts`` of a row are the positions on its bar of the *restarts* during it.
     """
     begin = fold.execution.started
     whole = max(1, (fold.execution.ended or now) - begin)
@@ -190,7 +190,7 @@ def _summary(visit: Visit, depth: int, offset: int) -> Row:
 
 
 def outcome(sequence: StepSequence) -> Outcome:
-    """Return how a branch or iteration went: failed when a step of it did, running until it has ended."""
+    """Return the outcome of a branch or iteration: failed when one of its steps did, running until it has ended."""
     last = sequence.visits[-1].outcome if sequence.visits else "succeeded"
     if last in {"failed", "abandoned"}:
         return last
@@ -198,7 +198,7 @@ def outcome(sequence: StepSequence) -> Outcome:
 
 
 def graph(definition: str, fold: Fold | None, title: str, say: Say) -> str:
-    """Return the picture as SVG in the words of *say*, empty for a definition that cannot be drawn."""
+    """Return the graph as SVG with words translated by *say*, empty for a definition that cannot be drawn."""
     try:
         return picture(definition, title, fold.execution if fold is not None else None, "svg", say)
     except DefinitionError:
@@ -211,7 +211,7 @@ _SHOWN = 2_000
 
 
 def compared(one: list[HistoryEvent], other: list[HistoryEvent]) -> Row:
-    """Return rows of both around the first difference: ``first`` is its number, None when they are the same.
+    """Return rows of both around the first difference, whose number is ``first``, None when they are the same.
 
     ``step`` is the one at which they differ first. Two events are the same when type, step and detail are; times
     differ always.
@@ -244,7 +244,7 @@ def _same(left: HistoryEvent | None, right: HistoryEvent | None) -> bool:
 
 
 def _side(event: HistoryEvent | None, other: HistoryEvent | None) -> Row | None:
-    """Return an event, its detail in three parts: what both have before, what differs, what both have after."""
+    """Return an event, its detail in three parts: the common beginning, the difference, the common end."""
     if event is None:
         return None
     text, against = event.detail[:_SHOWN], other.detail[:_SHOWN] if other is not None else event.detail[:_SHOWN]
@@ -252,7 +252,7 @@ def _side(event: HistoryEvent | None, other: HistoryEvent | None) -> Row | None:
 
 
 def parts(text: str, other: str) -> tuple[str, str, str]:
-    """Return *text* in three parts: the beginning and the end that *other* has as well, and what is between them."""
+    """Return *text* in three parts: the beginning and the end that it has in common with *other*, and the middle."""
     least = min(len(text), len(other))
     begin = next((at for at in range(least) if text[at] != other[at]), least)
     end = next((at for at in range(least - begin) if text[-1 - at] != other[-1 - at]), least - begin)

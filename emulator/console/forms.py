@@ -28,7 +28,7 @@ class Control:
 
 
 class FormRefused(GatewayError):
-    """What a form holds cannot be taken: a sentence, shown in the language of the page, with the *fields* in it."""
+    """A form has an invalid value; the message is a sentence, translated for the page, with *fields* in it."""
 
     code = "InvalidArgument"
     http_status = 400
@@ -39,13 +39,13 @@ class FormRefused(GatewayError):
 
 
 UNITS = ("seconds", "bytes", "MB")
-"""What numbers are counted in, which is translated."""
+"""Units of numbers, which are translated."""
 
 
 def controls(
     shape: Shape, form: str, values: Mapping[str, Any] | None = None, *, chinese: bool = False
 ) -> Iterator[Control]:
-    """Yield the controls of the fields that *form* sets; with *values*, those of a resource that is to be changed."""
+    """Yield the controls of the fields that *form* sets; *values* are those of the resource to change."""
     for field in shape.of_form(form):
         if values is not None and field.fixed:
             continue
@@ -61,7 +61,7 @@ def controls(
 
 
 def _members(field: Field) -> tuple[Field, ...]:
-    """Return the fields of an object that has only plain ones, none of anything else."""
+    """Return the fields of an object if all are plain; else none."""
     kind = bare(field.kind)
     if not isinstance(kind, Shape) or field.flat:
         return ()
@@ -108,16 +108,16 @@ def _text(value: Any) -> str:
         return str(getattr(value, "value", value))
     try:
         return json.dumps(value, ensure_ascii=False, indent=1) if value else ""
-    except TypeError:  # a default that is a record
+    except TypeError:  # the default is a record
         return ""
 
 
 def read(shape: Shape, form: str, given: Mapping[str, str], before: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the values of a filled form by the names of *form*; what is left empty is not named.
+    """Return the values of a submitted form, by the names in *form*, without empty ones.
 
-    While a resource is changed, *before* holds what it is: what was emptied is named, as an empty text.
+    To change a resource, *before* has its present values: a text that was emptied is then returned as "".
 
-    Raises: FormRefused for what is no number, or out of its range, or no JSON.
+    Raises: FormRefused for an invalid number, one out of range, or invalid JSON.
     """
     values: dict[str, Any] = {}
     for field in shape.of_form(form):
@@ -169,6 +169,6 @@ def _json(name: str, text: str) -> Any:
 
 
 def no_whole_number(name: str, low: Any, high: Any, text: str) -> FormRefused:
-    """Return the refusal of a *text* that is no whole number of a range."""
+    """Return the refusal of a *text* that is not a whole number from *low* to *high*."""
     given = {"name": name, "low": low, "high": high, "text": text[:40]}
     return FormRefused("{name} must be a whole number from {low} to {high}, not {text}", **given)

@@ -1,4 +1,4 @@
-"""The history of an execution as what changes in its picture, event by event: the browser scrubs without asking.
+"""The history of an execution as changes of its picture, event by event: the browser scrubs without requests.
 
 Of each step it is the events at which its state or its note changes, of each way the event with which it was gone.
 Events that enter a step are named beside them, for going from step to step.
@@ -27,7 +27,7 @@ class _Tally:
         self.error = ""
 
     def count(self, visit: Visit) -> None:
-        """Take a visit as it is now."""
+        """Count a visit with its present state, in place of the state it was counted with before."""
         before = self.seen.get(visit.number)
         if before is not None:
             self._add(before, -1)
@@ -57,7 +57,7 @@ class _Tally:
 
 
 def frames(events: Iterable[HistoryEvent], say: Say) -> dict[str, Any]:
-    """Return ``times`` by event, ``steps``: of each its changes as event, state, note, and ``ways`` from and to.
+    """Return ``times`` by event, ``steps``: the changes of each as event, state, note, and ``ways`` from and to.
 
     ``entered`` are the events that enter a step.
     """
@@ -88,7 +88,7 @@ def frames(events: Iterable[HistoryEvent], say: Say) -> dict[str, Any]:
 
 
 def _touched(execution: Execution, kind: str, visit: Visit | None) -> Iterator[Visit]:
-    """Yield the visits that an event may have changed: its own with all within it that it ends."""
+    """Yield the visits that an event may have changed: its own, and those within it if it ends them."""
     if visit is None:
         if execution.ended is not None:
             yield from execution.visits()

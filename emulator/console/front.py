@@ -1,11 +1,12 @@
-"""The console as the gateway sees it: who is let in, and where the pages come from.
+"""The front of the console: sessions, and requests passed on to the pages.
 
-Pages are made by a Flask application in a thread of its own, imported on the first request for one. It reads and does
-everything by calls on the loop (`Bridge`). Live updates are a stream of events made on the loop itself: ``change``
-with the names of what has changed (`emulator.console.changes`), at most five times a second.
+Pages are made by a Flask application in a thread of its own, imported on the first request for one. All its reads and
+changes are calls on the loop (`Bridge`). Live updates are a stream of events made on the loop itself: ``change`` with
+the names of what has changed (`emulator.console.changes`), at most five times a second.
 
-A browser is let in by a link that works once and for a minute, then by a cookie, and every form carries a token. The
-cookie is signed with a key of the installation: a page that was open goes on after the emulator was started again.
+A browser logs in by a link that works once and for a minute; then a cookie identifies it, and every form carries a
+token. The cookie is signed with a key of the installation, so an open page still works after the emulator was
+restarted.
 """
 
 import asyncio
@@ -33,21 +34,21 @@ from emulator.wire.schema.kinds import FLAG, argument
 from emulator.wire.xml import escape
 
 LINK_S = 60
-"""How long a link works."""
+"""Seconds for which a link works."""
 
 SESSION_S = 7 * 24 * 3600
-"""How long a cookie is good."""
+"""Seconds for which a cookie is valid."""
 
 _KEY_BYTES = 16
 
 _OF_ADDRESSES = "/%?=&"
-"""What an address of a page may have beside names."""
+"""Characters that the address of a page may have besides those of names."""
 
 
 class Sessions:
     """Links and cookies; nothing of them is stored. Times are real, not the emulator's.
 
-    A cookie is good in every run whose *installation* is the same; left empty, in this run only.
+    A cookie is valid in every run of the same *installation*, or, if that is empty, in this run only.
     """
 
     def __init__(self, clock: Clock, ids: Ids, port: int, installation: str = "") -> None:
@@ -68,7 +69,7 @@ class Sessions:
         return key
 
     def enter(self, key: str) -> tuple[str, str] | None:
-        """Use a link up; return the value of a new cookie and the page, None when it is unknown, used or too old."""
+        """Use up a link; return the value of a new cookie and the page, None for an unknown, used or expired link."""
         now = self._clock.monotonic()
         until, page = self._links.pop(key, (0.0, "/"))
         if until <= now:
@@ -77,7 +78,7 @@ class Sessions:
         return f"{value}.{self._signed(value)}", page
 
     def is_open(self, cookies: str) -> str | None:
-        """Return the session that a Cookie header names, None when it names none that is open."""
+        """Return the valid session that a Cookie header names, None without one."""
         for part in cookies.split(";"):
             name, _, value = part.strip().partition("=")
             if name == self.cookie_name and self._is_good(value):
@@ -95,7 +96,7 @@ class Sessions:
         return hmac.new(self._secret, b"cookie " + value.encode("utf-8", "replace"), sha256).hexdigest()
 
     def form_token(self, session: str) -> str:
-        """Return the token that forms of a session carry against posts of other sites."""
+        """Return the token of a session's forms, against posts from other sites."""
         return hmac.new(self._secret, b"form " + session.encode(), sha256).hexdigest()
 
     def is_form_token(self, session: str, token: str) -> bool:
@@ -126,11 +127,11 @@ _HEADERS = (
 
 
 Pages = Callable[[Request, str, str, Iterable[tuple[str, str]]], Response]
-"""Answers a request of a session below a prefix, with further headers."""
+"""(request, session, path prefix, further headers) -> answer."""
 
 
 Perform = Callable[[Callable[[], Any]], Awaitable[Any]]
-"""Makes a call on the loop and returns what it returns, awaited when that is needed."""
+"""Calls a function on the loop and returns its result, awaited if need be."""
 
 
 class Bridge:
@@ -158,9 +159,9 @@ class Bridge:
 class ConsoleFront(UnsignedFront):
     """Serves ``/_localyun/console/``.
 
-    *load* makes the pages, in the console's thread, when the first page is asked for; *perform* makes a call on the
-    loop as operations are made, which wait for a lock on the state; *changes* are what pages that are open hear of;
-    *log* yields the end of the log of a function in a region and what it writes from now on.
+    *load* makes the pages, in the console's thread, at the first request for one; *perform* calls a function on the
+    loop as an operation, which waits for a lock on the state; *changes* are sent to open pages; *log* yields the end of
+    the log of a function in a region, and then what is added.
     """
 
     name = "console"
@@ -248,7 +249,7 @@ class ConsoleFront(UnsignedFront):
         return response
 
     async def check(self, page: str) -> None:
-        """Make a page for nobody.
+        """Make a page without a session, to check that it exists.
 
         Raises: ServiceError when there is no such page, or nothing that it could show.
         """
@@ -258,7 +259,7 @@ class ConsoleFront(UnsignedFront):
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="console")
         loop = asyncio.get_running_loop()
-        run = copy_context().run  # what a page sets off comes of the page's request
+        run = copy_context().run  # effects of a page's calls have the page's request as their cause
         return await loop.run_in_executor(self._thread, run, self._run, Bridge(loop, self._perform), request, session)
 
     def _run(self, bridge: Bridge, request: Request, session: str) -> Response:
@@ -268,7 +269,7 @@ class ConsoleFront(UnsignedFront):
         return self._application(request, session, PREFIX, _HEADERS)
 
     async def _events(self, since: str) -> AsyncIterator[bytes]:
-        """Yield an event for what changes after the change *since*, the latest that the page has seen."""
+        """Yield an event for each change after *since*, the number of the latest that the page has seen."""
         seen = int(since) if since.isascii() and since.isdigit() else -1
         yield b"retry: 1000\n\n"
         async for number, names in self._changes.listen(seen, _HEARTBEAT_S):
@@ -311,14 +312,14 @@ def _redirect(target: str) -> Response:
 
 
 def _language(request: Request) -> str:
-    from emulator.console import language  # for pages only
+    from emulator.console import language  # only needed for pages
 
     return language.chosen(request.headers.get("cookie"), request.headers.get("accept-language"))
 
 
 def _words(request: Request) -> Callable[[str], str]:
-    """Return what puts a text into the language of the browser."""
-    from emulator.console import language  # as above
+    """Return the function that translates texts into the browser's language."""
+    from emulator.console import language  # only needed for pages
 
     return language.catalogue(_language(request)).gettext
 

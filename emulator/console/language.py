@@ -1,4 +1,4 @@
-"""The language of the console's pages: that of a cookie, else the one that the browser likes best."""
+"""The language of the console's pages: the one in a cookie, else the browser's preferred one."""
 
 import gettext
 from functools import cache
@@ -16,12 +16,12 @@ def catalogue(language: str) -> gettext.NullTranslations:
 
 
 def translated(language: str, text: str) -> str:
-    """Return *text* in a language; of no text a catalogue would return its own header."""
+    """Return *text* translated; "" as it is, for which a catalogue would return its header."""
     return catalogue(language).gettext(text) if text else ""
 
 
 def chosen(cookies: str, accepted: str) -> str:
-    """Return the language by the headers ``Cookie`` and ``Accept-Language``."""
+    """Return the language, given the headers ``Cookie`` and ``Accept-Language``."""
     try:
         kept = SimpleCookie(cookies).get(COOKIE)
     except CookieError:

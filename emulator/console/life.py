@@ -1,8 +1,8 @@
-"""A message's life: what it has been through, station by station, and why it has not arrived where it should.
+"""The life of a message: its stations in order, and why it has not arrived.
 
-What happened is in the effect log, as a tree (`emulator.lab.traces`) in which copies in queues, dead letters, pushes
-and calls stand below the message. How things stand now is asked of the services by `emulator.console.pages.lives`,
-which turns it into `Reason`s; their words and sentences are here.
+The past is in the effect log, as a tree (`emulator.lab.traces`) in which copies in queues, dead letters, pushes and
+calls are below the message. The present is asked of the services by `emulator.console.pages.lives`, which turns it into
+`Reason`s; their words and sentences are here.
 """
 
 import json
@@ -19,11 +19,11 @@ from emulator.lab.traces import Effect, NodeKind, delivered
 Row = dict[str, Any]
 Tone = Literal["succeeded", "pending", "running", "failed"]
 TONES = ("failed", "pending", "running", "succeeded")
-"""The colours of reasons, the worst first."""
+"""The colours of reasons, the most severe first."""
 
 
 class Words(NamedTuple):
-    """A reason in a word, in a sentence, and its colour."""
+    """A reason as a word, as a sentence, and its colour."""
 
     word: str
     sentence: str
@@ -69,7 +69,7 @@ REASONS = {
         "report awaited", "The step that sent it waits for a report with its task token.", "pending"
     ),
 }
-"""Why a message is where it is."""
+"""Reasons why a message is where it is."""
 
 OUT_OF_MEMORY = "out of memory"
 
@@ -78,14 +78,15 @@ STATIONS = (
     *("deleted", "could not be deleted", "hidden again", "taken by trigger", "called", "started", "step", "request"),
     *("becomes visible in queue", "next attempt at"),
 )
-"""What happens to messages, in the words of the page; the name of a resource follows."""
+"""Texts for events in a message's life; the name of a resource follows."""
 
 
 @frozen
 class Reason:
-    """Why a message is where it is: a key of `REASONS` about a resource, with what differs or was answered.
+    """Why a message is where it is: a key of `REASONS` about a resource, with a detail.
 
-    ``until`` is when that changes by itself, in the emulator's time. ``id`` leads on: to a delivery, a call, a copy.
+    ``until`` is when that changes by itself, in the emulator's time. ``id`` is that of the delivery, call or copy to
+    link to.
     """
 
     what: str
@@ -97,23 +98,23 @@ class Reason:
 
     @property
     def words(self) -> Words:
-        """Word, sentence and colour."""
+        """The word, the sentence and the colour."""
         return REASONS[self.what]
 
 
 Calls = Mapping[str, Sequence[Recorded]]
-"""Recorded calls by the id of their request, the attempts of one oldest first."""
+"""Recorded calls by request id; the attempts of one oldest first."""
 
 
 class Place(NamedTuple):
-    """Where a message has been put: ``kind`` is ``queue`` or ``topic``."""
+    """The queue or topic that a message was put into; ``kind`` is ``queue`` or ``topic``."""
 
     kind: str
     name: str
 
 
 def places(effects: Iterable[Effect]) -> dict[str, Place]:
-    """Return where the messages that some lines speak of were put, by their ids, oldest first."""
+    """Return the queue or topic of each message in some lines of the log, by message id, oldest first."""
     found: dict[str, Place] = {}
     for effect in effects:
         fields = effect.fields
@@ -128,7 +129,7 @@ def places(effects: Iterable[Effect]) -> dict[str, Place]:
 
 
 def queue_of(detail: str) -> str:
-    """Return the queue that the result of a delivery names."""
+    """Return the queue named in the result of a delivery, "" when there is none."""
     match = re.match(r"queue ([^\s,]+)", detail)
     return match[1] if match is not None else ""
 
@@ -143,7 +144,7 @@ def _is_about(effect: Effect, id: str) -> bool:
 
 
 def found(roots: Iterable[Row], id: str, above: Row | None = None) -> tuple[Row, Row | None] | None:
-    """Return the node of a message in a tree, with the one above it; None when there is none."""
+    """Return the node of a message in a tree, with its parent; None when there is none."""
     for node in roots:
         if node["kind"] == "message" and node["id"] == id:
             return node, above
@@ -154,7 +155,7 @@ def found(roots: Iterable[Row], id: str, above: Row | None = None) -> tuple[Row,
 
 
 def walked(node: Row, above: Row | None = None) -> Iterator[tuple[Row, Row | None]]:
-    """Yield a node and all below it, each with the one above it."""
+    """Yield a node and all its descendants, each with its parent."""
     yield node, above
     for each in node["children"]:
         yield from walked(each, node)
@@ -163,10 +164,10 @@ def walked(node: Row, above: Row | None = None) -> Iterator[tuple[Row, Row | Non
 def stations(
     node: Row, above: Row | None, effects: Sequence[Effect], calls: Calls, failure: Callable[[Recorded], str]
 ) -> list[Row]:
-    """Return what a message has been through, in order.
+    """Return the stations of a message's life, in order.
 
-    A station has ``at``, ``what`` (of `STATIONS`), ``kind``, ``name`` and ``id`` of what was at work, ``state`` for
-    what went well or not, and ``detail``. *failure* says why a call has failed.
+    A station has ``at``, ``what`` (of `STATIONS`), ``kind``, ``name`` and ``id`` of the resource or call, ``state`` for
+    a success or failure, and ``detail``. *failure* returns why a call has failed.
     """
     where = places(effects)
     nodes = list(walked(node, above))
@@ -210,13 +211,13 @@ def _stations(
         case "step":
             yield _row(at, "step", "execution", id, id, state, node["name"])
         case "fault":
-            pass  # what it did shows in the push or the call that failed
+            pass  # the push or the call that failed shows what the fault did
         case _:
             assert_never(kind)
 
 
 def _sender(above: Row | None) -> Row | None:
-    """Return the request or the execution that has sent a message, None when something else has."""
+    """Return the request or execution that sent a message, None for any other sender."""
     if above is None or above["kind"] not in {"request", "step"}:
         return None
     return {**above, "kind": "execution" if above["kind"] == "step" else "request"}
@@ -240,7 +241,7 @@ def _row(at: int, what: str, kind: str, name: str, id: str, state: str = "", det
 
 
 def coming(reasons: Iterable[Reason]) -> list[Row]:
-    """Return the stations that lie ahead."""
+    """Return the stations still to come."""
     return [
         _row(
             each.until,
@@ -255,7 +256,7 @@ def coming(reasons: Iterable[Reason]) -> list[Row]:
 
 
 def _handled(effect: Effect, ids: set[str]) -> Iterator[Row]:
-    """Yield what was done to a message by its receipt handle, or by a trigger."""
+    """Yield the stations from requests with a message's receipt handle, and from triggers."""
     fields = effect.fields
     for id in fields.get("handled") or ():
         if id in ids:
@@ -270,7 +271,7 @@ def _handled(effect: Effect, ids: set[str]) -> Iterator[Row]:
 
 
 def was_deleted(id: str, effects: Iterable[Effect]) -> Effect | None:
-    """Return the line of the request that has deleted a message, None when there is none."""
+    """Return the line of the request that deleted a message, None when there is none."""
     return next(
         (
             each
@@ -284,12 +285,12 @@ def was_deleted(id: str, effects: Iterable[Effect]) -> Effect | None:
 
 
 def taken_by(id: str, effects: Iterable[Effect]) -> Effect | None:
-    """Return the line of the trigger that has taken a message off its queue, None when there is none."""
+    """Return the line of the trigger that took a message from its queue, None when there is none."""
     return next((each for each in effects if _is_about(each, id) and "trigger" in each.fields), None)
 
 
 def error_of(call: Recorded, unnamed: str = "") -> str:
-    """Return what a call that failed has thrown, in a line; *unnamed* is the name of an error without one."""
+    """Return the error of a failed call as one line; *unnamed* is the name of an error without one."""
     try:
         thrown = json.loads(call.answer)
     except (ValueError, RecursionError):
@@ -301,12 +302,12 @@ def error_of(call: Recorded, unnamed: str = "") -> str:
 
 
 def failure_of(call: Recorded, used_mb: str, limit_mb: int) -> str:
-    """Return why a call has failed: what it has thrown, or `OUT_OF_MEMORY` when it used more megabytes than it has."""
+    """Return why a call has failed: its error, or `OUT_OF_MEMORY` when it used more megabytes than it has."""
     return f"{OUT_OF_MEMORY} {used_mb} MB > {limit_mb} MB" if used_mb else error_of(call)
 
 
 def of_call(call: Recorded, failure: str, until: int | None) -> Reason:
-    """Return how the latest attempt of a call went, which is tried again at *until*; *failure* is of `failure_of`."""
+    """Return the reason for a call's latest attempt; *until* is the next attempt, *failure* comes from `failure_of`."""
     if not call.error_type:
         return Reason(what="arrived", kind="function", name=call.name, id=call.request_id)
     detail = failure.removeprefix(OUT_OF_MEMORY).strip()
@@ -319,5 +320,5 @@ FORMS = ("plain text", "Base64")
 
 
 def form_of(body: str) -> str:
-    """Return how a body is written, of `FORMS`."""
+    """Return the form of a body, one of `FORMS`."""
     return FORMS[bool(decoded(body))]

@@ -1,4 +1,4 @@
-"""Lists: what the address asks for, by name, state and time; pages in both directions."""
+"""Lists with filters by name, state and time, taken from the address, and paging in both directions."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
@@ -19,32 +19,32 @@ SINCE = {"1m": 60_000, "10m": 600_000, "1h": 3_600_000, "1d": 86_400_000}
 SPANS = {"1m": "the last minute", "10m": "the last 10 minutes", "1h": "the last hour", "1d": "the last day"}
 
 _READ = 40
-"""Pages that are read for one that is shown, at most: a state that nothing has is not looked for without end."""
+"""The most pages read for one page shown, so that the search for a state that nothing has comes to an end."""
 
 _TURNS = 30
-"""Pages back that an address remembers."""
+"""How many earlier pages an address remembers."""
 
 
 @frozen
 class Wanted:
-    """What a list is limited to: a part of names, a state, a time; each empty or None when it is not."""
+    """The filter of a list: a part of names, a state, an earliest time; each empty or None for no filter."""
 
     text: str
     state: str
     since: Millis | None
 
     def names(self, name: str) -> bool:
-        """Whether the list is to show what is called *name*."""
+        """Whether *name* passes the filter."""
         return self.text.lower() in name.lower()
 
     @property
     def is_limited(self) -> bool:
-        """Whether anything is left out."""
+        """Whether any filter is set."""
         return bool(self.text or self.state or self.since is not None)
 
 
 def wanted() -> Wanted:
-    """Return what the address asks for."""
+    """Return the filter in the address of the page."""
     span = SINCE.get(request.args.get("since", ""))
     return Wanted(
         text=request.args.get("q", "").strip()[:200],
@@ -56,7 +56,7 @@ def wanted() -> Wanted:
 def chosen(
     read: Callable[[str], Page[T]], keep: Callable[[T], bool], name_of: Callable[[T], str]
 ) -> tuple[list[T], str | None]:
-    """Return a page of the items that *keep* takes, from where the address says, and where to go on.
+    """Return a page of the items for which *keep* is true, from where the address says, and the next page's beginning.
 
     *read* returns items from a name on, and the name to go on with.
     """
@@ -76,7 +76,7 @@ def chosen(
 def turning(following: Any) -> dict[str, str | None]:
     """Return the addresses of the page ``before`` and of the ``next`` one, which begins at *following*.
 
-    The address holds where the earlier pages begin, as lists go on from a marker and cannot go back by themselves.
+    The address contains the beginnings of earlier pages, because lists have markers for the next page only.
     """
     begun, earlier = request.args.get("from", ""), request.args.getlist("back")
     before = None

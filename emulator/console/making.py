@@ -1,4 +1,4 @@
-"""What can be made, changed and deleted on pages: a row for each kind, over the providers of deployments."""
+"""The kinds of resources that pages can create, change and delete, a row each, over the providers of deployments."""
 
 from collections.abc import Mapping
 from io import BytesIO
@@ -21,7 +21,7 @@ from emulator.services.workflow.model import SCHEDULE
 from emulator.wire.schema.kinds import JSON_TEXT, Field, OneOf, Shape
 
 RPC, BODY = "rpc", "body"
-"""The forms whose names the services' operations take: parameters, members of JSON."""
+"""The forms in which the services' operations name attributes: parameters of RPC, members of JSON bodies."""
 
 BUCKET = Shape(
     "Bucket",
@@ -83,14 +83,14 @@ TRIGGER = Shape(
 )
 VERSION = Shape("Version", (DESCRIPTION,))
 ALIAS = ALIAS_2023.without("additionalVersionWeight")
-"""The shares of an alias have a control of their own."""
+"""Without the weights, which have a control of their own."""
 
 
 @frozen(kw_only=False)
 class Kind:
-    """A kind of resource: its provider, the provider where a service stands before its name, shape, form, names.
+    """A kind of resource: its provider, the provider for one inside a service, its shape, form and names.
 
-    The last of ``names`` is the resource's own, those before are of what it belongs to.
+    ``names`` are the parts of its identity; the last is the resource's own, those before belong to its parents.
     """
 
     provider: str
@@ -100,11 +100,11 @@ class Kind:
     names: tuple[str, ...]
 
     def provider_of(self, identity: tuple[str, ...]) -> Any:
-        """Return what makes a resource of that identity."""
+        """Return the provider of a resource with that identity."""
         return PROVIDERS[self.of_service if len(identity) > len(self.names) else self.provider]
 
     def shape_of(self, identity: tuple[str, ...]) -> Shape:
-        """Return the attributes of a resource of that identity."""
+        """Return the attributes of a resource with that identity."""
         return FUNCTION_2 if self.provider_of(identity) is PROVIDERS["fc.function"] else self.shape
 
 
@@ -129,7 +129,7 @@ def present(kind: Kind, identity: tuple[str, ...], api: ApiClient) -> dict[str, 
 def make(
     kind: Kind, identity: tuple[str, ...], properties: Mapping[str, Any], api: ApiClient, package: bytes | None = None
 ) -> None:
-    """Make a resource. Raises: ServiceError."""
+    """Create a resource. Raises: ServiceError."""
     kind.provider_of(identity).create(api, _resource(kind, identity, properties, package))
 
 
@@ -157,9 +157,9 @@ _ENDINGS = {"python": "py", "nodejs": "js", "php": "php"}
 
 
 def package_of(text: str, runtime: str, handler: str) -> bytes:
-    """Return the zip of a function whose code is one file, which is called as the handler says.
+    """Return the zip of a function whose code is one file, named as the handler requires.
 
-    Raises: FormRefused for a runtime whose code is no such file.
+    Raises: FormRefused for a runtime whose code is not a single file.
     """
     ending = next((ending for name, ending in _ENDINGS.items() if runtime.startswith(name)), "")
     module = handler.rpartition(".")[0]

@@ -1,9 +1,9 @@
-"""The navigation: what people do, five groups, and the pages of each. Names are translated where they are shown."""
+"""The navigation: five groups of pages. Names are translated where they are shown."""
 
 from emulator.kernel.frozen import frozen
 
 _SEVERAL = frozenset({"lab", "triggers", "making"})
-"""Blueprints with several pages in the navigation: a page of theirs is its own place alone."""
+"""Blueprints with several pages in the navigation, each of which stands for itself only."""
 
 _BY_HAND = {
     "queue": "queues.index",
@@ -13,12 +13,12 @@ _BY_HAND = {
     "role": "making.roles",
     "bucket": "buckets.index",
 }
-"""The list that the form of a kind belongs to; what is not here belongs to functions."""
+"""The list that the form of a kind belongs to; forms of other kinds belong to functions."""
 
 
 @frozen(kw_only=False)
 class Group:
-    """A group of pages: its name, and endpoint and name of each page, the one it leads to first."""
+    """A group of pages: its name, and endpoint and name of each page; its link leads to the first."""
 
     name: str
     pages: tuple[tuple[str, str], ...]
@@ -58,10 +58,10 @@ NAMES = frozenset({name for group in GROUPS for name in (group.name, *(page for 
 
 
 def place_of(endpoint: str, kind: str = "") -> tuple[Group, str]:
-    """Return the group of the page that *endpoint* makes, and which of the group's pages it belongs to, else empty.
+    """Return the group of the page *endpoint*, and the endpoint of the list it belongs to, "" for none.
 
-    A page that stands in no list, such as that of one queue, belongs to the list of its blueprint, a form to that of
-    the *kind* of resource it is for.
+    A page outside of the navigation, such as that of one queue, belongs to the list of its blueprint, a form to the
+    list of the *kind* of resource it is for.
     """
     if kind:
         endpoint = _BY_HAND.get(kind, "functions.index")

@@ -1,4 +1,4 @@
-"""What needs somebody: failures among the latest lines of the log, each kind of one resource once, with its count."""
+"""Failures that need attention, from the latest lines of the log: one row per kind and resource, with its count."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -8,10 +8,10 @@ from emulator.gateway.journal import LINES, Journal
 Row = dict[str, Any]
 
 OWN = frozenset({"console", "admin"})
-"""Services whose requests are not those of clients."""
+"""Services whose requests are not those of a user's clients."""
 
 QUIET = OWN | {"sink", "deployments"}
-"""These, and what the emulator does itself: pushes to sinks are those of a topic, which has a page for them."""
+"""`OWN`, and requests of the emulator itself: pushes to sinks are shown with their topic."""
 
 _UNHAPPY = frozenset({"Failed", "TimedOut"})
 
@@ -23,32 +23,32 @@ WHATS = (
     "access was denied",
     "the service failed",
 )
-"""What can have happened, as the page says it."""
+"""The kinds of failures, in the words of the page."""
 
 
 def needs(journal: Journal) -> list[Row]:
     """Return ``what``, ``kind`` and ``name`` of the resource, ``detail``, ``count``, and ``at``, newest first.
 
-    ``request`` is an id that leads to the latest one's cause and effect.
+    ``request`` is an id whose trace contains the latest failure.
     """
     return grouped((at, fields) for at, _, _, fields in journal.effects(LINES))
 
 
 def grouped(lines: Iterable[tuple[int, Mapping[str, Any]]]) -> list[Row]:
-    """Return rows for lines of the log, oldest first: their times and what they say by name."""
+    """Return rows for failures in lines of the log (time, values by name), given oldest first."""
     found: dict[tuple[str, str], Row] = {}
     for at, fields in lines:
         row = _need(fields)
         if row is None:
             continue
         key = (row["what"], row["name"])
-        before = found.pop(key, None)  # the latest goes to the end
+        before = found.pop(key, None)  # the latest occurrence moves to the end
         found[key] = {**row, "at": at, "count": 1 + (before["count"] if before is not None else 0)}
     return list(reversed(found.values()))
 
 
 def _need(fields: Mapping[str, Any]) -> Row | None:
-    """Return the row of a line, None of one that nobody has to look at, as most are."""
+    """Return the row of a line about a failure, None for other lines."""
     if "operation" in fields:
         return _refusal(fields)
     if "subscription" in fields:
@@ -80,7 +80,7 @@ def _refusal(fields: Mapping[str, Any]) -> Row | None:
     request, error = _said(fields, "request"), _said(fields, "error")
     if fields.get("refused"):
         return _row("the signature was refused", "request", name, error, request)
-    if status == 403 and error:  # a function's own answer has none
+    if status == 403 and error:  # an answer of a function has no error code
         return _row("access was denied", "request", name, error, request)
     return _row("the service failed", "request", name, error or str(status), request) if status >= 500 else None
 
@@ -90,26 +90,26 @@ def _row(what: str, kind: str, name: str, detail: str, request: str) -> Row:
 
 
 _ASKS = ("Describe", "Get", "List", "Head", "Peek", "BatchPeek")
-"""How operations begin that change nothing."""
+"""First words of operations that change nothing."""
 
 _NOTHING_THERE = "MessageNotExist"
 
 _OFTEN = 3
-"""What is asked so often in turns with something else is a poll of both."""
+"""Two operations alternating at least this often are shown as one poll."""
 
 
 def is_poll(row: Row) -> bool:
-    """Whether a request can be one of many that a client makes while it waits."""
+    """Whether a request may be part of a client's polling."""
     return str(row["operation"]).startswith(_ASKS) or row["error"] == _NOTHING_THERE
 
 
 def runs(
     rows: Iterable[Row], most: int | None = None, folds: Callable[[Row], bool] = lambda row: True
 ) -> tuple[list[Row], int | None]:
-    """Return requests, newest first, those of a client that polls as one, and where among *rows* the next ones begin.
+    """Return requests, newest first, with polling merged into one row, and the index in *rows* of the next page.
 
-    A poll asks one or two things again and again, alike in all but time and id; ``times`` says how often. *most* is how
-    many are returned, *folds* which requests may be one with others.
+    Polling repeats one or two requests that differ in time and id only; ``times`` says how often. *most* bounds the
+    rows returned, *folds* returns whether a request may be merged.
     """
     shown: list[Row] = []
     for seen, row in enumerate(rows):
@@ -126,8 +126,8 @@ def runs(
 def loops(rows: Iterable[Row], most: int) -> list[Row]:
     """Return the *most* latest kinds of requests, newest first, each with how often it was made in ``times``.
 
-    What a program does again and again is one line, whatever else is done in between: operations of one caller on one
-    resource that were made equally often stand together. The executions of a flow are one resource.
+    Requests that a program repeats are one row, whatever happens in between: operations of one caller on one resource
+    that were made equally often are joined. The executions of a flow count as one resource.
     """
     kinds: dict[tuple[Any, ...], Row] = {}
     for row in rows:
@@ -159,7 +159,7 @@ def _has_failed(row: Row) -> bool:
 
 
 def _paired(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows, two that were asked in turns as one."""
+    """Return the rows, with two that alternate merged into one."""
     shown: list[Row] = []
     for row in rows:
         last = shown[-1] if shown else None

@@ -1,8 +1,8 @@
-"""What the services refuse, in the language of the page.
+"""Translation of the services' error messages.
 
-The services speak English, as their clients expect. A message that is a phrase says itself what it is made of. Another
-one is recognized by its sentence, whose fields stand for names and values, of which some are sentences again; one that
-is not among them stays as it is.
+The services answer in English, as their clients expect. A message that is a `Phrase` has its template. Another one is
+matched against `SENTENCES`, whose fields stand for names and values, of which some are sentences again; a message that
+matches none stays as it is.
 """
 
 import re
@@ -273,15 +273,17 @@ SENTENCES = (
     *("Expecting ',' delimiter", "Expecting ':' delimiter", "Unterminated string starting at"),
     *("Invalid control character at", "Invalid \\escape", "Illegal trailing comma before end of object"),
 )
-"""The tables' texts of what can come up at the forms, and those that are made where they are raised. The first that
-fits is taken, so that a special one stands before a general one."""
+"""Templates of messages that forms can lead to, from the tables of errors and from the code.
+
+The first that matches is used, so a specific one comes before a general one.
+"""
 
 _SENTENCES_AGAIN = ("problem", "reason", "place", "owner", "what", "field", "unit")
 _FIELD = re.compile(r"\\{(\w+)\\}")
 
 
 def refusal(error: ServiceError, say: Callable[[str], str]) -> str:
-    """Return the message of an error by what puts a sentence into the language of the page."""
+    """Return the translated message of an error; *say* translates a sentence."""
     if not isinstance(error, FormRefused):
         return sentence(error.message, say)
     reasons = {name: sentence(str(value), say) for name, value in error.fields.items() if isinstance(value, Exception)}
@@ -289,7 +291,7 @@ def refusal(error: ServiceError, say: Callable[[str], str]) -> str:
 
 
 def sentence(text: str, say: Callable[[str], str]) -> str:
-    """Return what the emulator or a service says, by what puts a sentence into another language."""
+    """Return a message of the emulator or a service, translated by *say*."""
     if isinstance(text, Phrase) and text.fields:
         told = dict(text.fields)
         for name, each in text.fields.items():
@@ -311,9 +313,9 @@ _PLACE = re.compile(r".+?(?:\.ya?ml|:\d+): ")
 
 
 def placed_sentence(text: str, say: Callable[[str], str]) -> str:
-    """Return what `sentence` does of a text before which the file's name and the line may stand."""
+    """Return `sentence` of a text that may begin with a file's name and a line."""
     if isinstance(text, Phrase):
-        return sentence(text, say)  # it knows its own place
+        return sentence(text, say)  # a phrase translates its own place
     place = found[0] if (found := _PLACE.match(text)) else ""
     return place + sentence(text.removeprefix(place), say)
 

@@ -1,6 +1,6 @@
 """The search: names of all kinds, ids, texts of errors, bodies of messages.
 
-What can be long is asked for in pages, each in a turn of its own on the loop.
+Lists that can be long are read in pages, each in a turn of its own on the loop.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,23 +19,23 @@ from emulator.kernel.paging import Page
 T = TypeVar("T")
 
 _SHORTEST_ID = 16
-"""Shorter texts are no request's id."""
+"""The shortest request id; shorter texts are not looked up as one."""
 
 _TURN = 1_000
-"""So many names, or errors of executions, are looked through in a turn."""
+"""Names, or errors of executions, searched in one turn of the loop."""
 
 _BODIES = 200
-"""So many messages are looked through in a turn."""
+"""Bodies of messages searched in one turn of the loop."""
 
 MESSAGES = 20_000
-"""So many messages are looked through, the latest of all queues."""
+"""The most messages searched, the latest of all queues."""
 
 _AROUND = 60
-"""Characters that are shown on each side of what was found."""
+"""Characters shown on each side of a match."""
 
 
 def found(view: View, text: str) -> list[Row]:
-    """Return what *text* names or stands in: ``kind``, ``name``, and what its page is called by or ``detail``."""
+    """Return the occurrences of *text*: ``kind``, ``name``, and what its page is called by or ``detail``."""
     results = [row for kind in _KINDS for row in islice(kind(view, text), FOUND)]
     results += islice(_contents(view, text), FOUND)
     if not results and len(text) >= _SHORTEST_ID and (view.call(view.journal.find, text) or _has_trace(view, text)):
@@ -101,11 +101,11 @@ def _buckets(view: View, text: str) -> Iterator[Row]:
 
 
 _KINDS = (_flows, _executions, _queues, _topics, _functions, _schedules, _triggers, _buckets)
-"""What finds the resources of each kind that have a text in their names, or an execution whose name begins with it."""
+"""For each kind, the search for resources with a text in their names, or executions whose names begin with it."""
 
 
 def _contents(view: View, text: str) -> Iterator[Row]:
-    """Yield requests, calls, executions and messages in which *text* stands."""
+    """Yield requests, calls, executions and messages that contain *text*."""
     wanted = text.lower()
     yield from view.call(lambda: list(islice(_requests(view, wanted), FOUND)))
     yield from view.call(lambda: list(islice(_calls(view, wanted), FOUND)))
@@ -146,7 +146,7 @@ def _calls(view: View, wanted: str) -> Iterator[Row]:
 
 
 def excerpt(text: str, wanted: str) -> str:
-    """Return the part of *text* around the first *wanted*, in whatever case, on one line."""
+    """Return the part of *text* around the first *wanted*, ignoring case, on one line."""
     at = max(0, text.lower().find(wanted.lower()))
     begin, end = max(0, at - _AROUND), at + len(wanted) + _AROUND
     return f"{'…' if begin else ''}{' '.join(text[begin:end].split())}{'…' if end < len(text) else ''}"

@@ -1,4 +1,4 @@
-"""Tutorials that pages have started, each ``localyun tutorial run`` in a process of its own, whose progress is kept."""
+"""Tutorials started from pages, each ``localyun tutorial run`` in a process of its own, with its output."""
 
 import os
 import subprocess
@@ -9,11 +9,11 @@ from typing import IO
 from emulator.kernel import system
 
 _SHOWN = 20_000
-"""Characters at the end of an output."""
+"""Characters kept from the end of an output."""
 
 
 class TutorialRun:
-    """A tutorial that was started: what it has printed, and whether it has ended."""
+    """A run of a tutorial: its output, and whether it has ended."""
 
     def __init__(self, name: str, output: IO[bytes], process: "subprocess.Popen[bytes]") -> None:
         self.name = name
@@ -22,7 +22,7 @@ class TutorialRun:
 
     @property
     def is_open(self) -> bool:
-        """Whether it has not ended yet."""
+        """Whether the process is still running."""
         return self._process.poll() is None
 
     @property
@@ -32,12 +32,12 @@ class TutorialRun:
 
     @property
     def output(self) -> str:
-        """The end of what it has printed."""
+        """The end of the output."""
         self._output.seek(0)
         return self._output.read().decode("utf-8", "replace")[-_SHOWN:]
 
     def close(self) -> None:
-        """End the process, if it has not ended, and forget its output."""
+        """End the process, if it is running, and delete its output."""
         if self.is_open:
             self._process.kill()
         self._process.wait()
@@ -56,23 +56,23 @@ class TutorialRuns:
         return self._runs.get(name)
 
     def start(self, name: str) -> None:
-        """Run a tutorial, which leaves its flow behind; one that still runs goes on."""
+        """Run a tutorial, keeping its flow afterwards; does nothing while it is running."""
         before = self._runs.get(name)
         if before is not None:
             if before.is_open:
                 return
             before.close()
-        output = TemporaryFile()  # noqa: SIM115 - open as long as the run is remembered
+        output = TemporaryFile()  # noqa: SIM115 - closed with the run
         process = subprocess.Popen(  # noqa: S603 - this program itself, with a name out of a table
             system.own_command("tutorial", "run", name, "--keep", "--steps", "--json"),
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,  # executions and links, which the page has itself
+            stdout=subprocess.DEVNULL,  # the page shows executions and links itself
             stderr=output,
             env={**os.environ, **self._surroundings(), "PYTHONUNBUFFERED": "1"},
         )
         self._runs[name] = TutorialRun(name, output, process)
 
     def close(self) -> None:
-        """End what runs."""
+        """End all runs."""
         while self._runs:
             self._runs.popitem()[1].close()

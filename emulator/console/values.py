@@ -1,4 +1,4 @@
-"""Values of users as pages show them: folded and coloured JSON, or else text, and never too much of them; short ids."""
+"""Users' values in pages: JSON folded and coloured, or else text, up to a length; short ids."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from zlib import crc32
 from markupsafe import Markup, escape
 
 _LONGEST = 20_000
-"""Characters of a text, and of the texts in a value together."""
+"""Characters shown of a text, and of all texts in a value together."""
 
 _NODES = 1_000
 """Members and elements of a value that are shown."""
@@ -19,7 +19,7 @@ _OPEN = 12
 
 
 def body(text: str | bytes) -> Markup:
-    """Return a text for pages: folded when it is a JSON object or list, else as it is, up to a length."""
+    """Return a text for a page: a JSON object or list as a tree, else as it is, up to a length."""
     shown = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
     if shown[:1] in {"{", "["} or shown.lstrip()[:1] in {"{", "["}:
         try:
@@ -31,16 +31,16 @@ def body(text: str | bytes) -> Markup:
 
 
 def tree(value: Any) -> Markup:
-    """Return a JSON value as nested lists that fold; what is beyond a thousand members is counted only."""
+    """Return a JSON value as nested lists that fold; members beyond the first thousand are only counted."""
     key = crc32(repr(value)[:_LONGEST].encode("utf-8", "replace"))
     written: list[str] = []
     _show(value, _Room(), f"{key:x}", 0, written)
-    content = "".join(written)  # put together as text, for a page may have a hundred thousand members
+    content = "".join(written)  # joined at the end, because a page may have a hundred thousand members
     return Markup(f'<div class="json" tabindex="0" role="group">{content}</div>')  # noqa: S704 - `_show` escapes
 
 
 class _Room:
-    """What may still be shown of one value."""
+    """The characters and members that may still be shown of a value."""
 
     def __init__(self) -> None:
         self.nodes = _NODES
@@ -101,7 +101,7 @@ def breakable(name: str) -> Markup:
 
 
 def quoted(text: str) -> Markup:
-    """Return a text in which what stands between backticks is code."""
+    """Return a text with the parts between backticks marked up as code."""
     parts = (Markup("<code>{}</code>").format(each) if at % 2 else each for at, each in enumerate(text.split("`")))
     return Markup("").join(parts)
 
@@ -110,5 +110,5 @@ _ID = re.compile(r"(?<![^/])([0-9A-Fa-f-]{8})[0-9A-Fa-f-]{12,}(?![^/])", re.ASCI
 
 
 def short(name: str) -> str:
-    """Return the beginning of an id that nobody can remember, by itself or in a path; a name stays as it is."""
+    """Return the beginning of a long id, by itself or in a path; a name stays as it is."""
     return _ID.sub(r"\1…", name)

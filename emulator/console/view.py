@@ -1,8 +1,8 @@
-"""The services as pages see them: their public methods and the admin operations, performed on the loop.
+"""The services for pages: their public methods and the admin operations, called on the loop.
 
-One instance serves all pages; its methods are called in the console's thread. What a page shows is made in its own
-module of `emulator.console.pages`, as plain values, so that templates never touch a service. The functions are what
-pages share: the view, going back after a post, paging, addresses of what has a page.
+One instance serves all pages; its methods are called in the console's thread. The module of a page in
+`emulator.console.pages` makes plain values from them, so that templates never touch a service. The functions here are
+shared by pages: the view, going back after a post, paging, addresses of resources' pages.
 """
 
 from collections import OrderedDict
@@ -33,16 +33,16 @@ T = TypeVar("T")
 Row = dict[str, Any]
 
 PAGE = 50
-"""Rows of a list."""
+"""Rows on a page of a list."""
 
 FOUND = 100
-"""So much is found at a time."""
+"""The most results of a search for each kind."""
 
 _HELD = 50
-"""So many answers of posts are kept, such as of calls."""
+"""How many answers of posts are kept, such as of calls."""
 
 Perform = Callable[[str, str, Row, Tenant, Millis], Awaitable[Any]]
-"""Performs an operation of the admin API: method, path below the prefix, arguments, for whom, when."""
+"""Performs an operation of the admin API: method, path below the prefix, arguments, tenant, time."""
 
 
 @frozen
@@ -85,7 +85,7 @@ class View:
         return self.bridge.call(function, *arguments, **named)
 
     def admin(self, method: str, path: str, **arguments: Any) -> Any:
-        """Perform an operation of the admin API and return what it answers.
+        """Perform an operation of the admin API and return its answer.
 
         Raises: ServiceError.
         """
@@ -104,22 +104,22 @@ class View:
         return self.time.now()
 
     def moved(self) -> Row:
-        """Return how the emulator's time stands to the machine's."""
+        """Return the emulator's time, its offset from the machine's, and whether it is frozen."""
         return dict(self.call(self.lab.time.told))
 
     def clock(self) -> Row:
-        """Return the emulator's time and what comes next."""
+        """Return the emulator's time and the coming events."""
         shown = dict(self.call(self.lab.time.view))
         for event in shown["next"]:
             event["to_ms"] = shown["now_ms"] + event["in_ms"]
         return shown
 
     def activities(self) -> Activities:
-        """Return what queues, topics, functions and flows have done of late."""
+        """Return the recent activity of queues, topics, functions and flows."""
         return self.call(lambda: activities(self.journal.effects(LINES), self.bench.calls, self.now()))
 
     def counts(self) -> Row:
-        """Return how many of each there are in the account and region that the reader sees."""
+        """Return the number of resources of each kind in the account and region of the page."""
         return dict(self.call(self._counts))
 
     def _counts(self) -> Row:
@@ -133,7 +133,7 @@ class View:
 
 
 def view() -> View:
-    """Return the services as this application sees them, in the region that the reader has chosen."""
+    """Return the application's view, in the region chosen by the user."""
     services: View = current_app.extensions["view"]
     region = g.get("region", "")
     if not region:
@@ -148,7 +148,7 @@ def done(endpoint: str, **values: Any) -> Response:
 
 
 def hold(result: Row) -> str:
-    """Keep what a post has answered for the page that it leads to, and return its key; the latest are kept."""
+    """Keep the answer of a post for the page it redirects to, and return its key; the latest ones are kept."""
     results: OrderedDict[str, Row] = current_app.extensions["held"]
     key = f"{view().time.system():x}-{len(results)}"
     results[key] = result
@@ -158,38 +158,38 @@ def hold(result: Row) -> str:
 
 
 def held(key: str) -> Row | None:
-    """Return what `hold` has kept, None when it is gone."""
+    """Return what `hold` has kept under *key*, None when it was dropped."""
     results: OrderedDict[str, Row] = current_app.extensions["held"]
     return results.get(key)
 
 
 def back(path: str) -> Response | None:
-    """Go back to a page of the console; None when *path* is no such page's."""
+    """Redirect to a page of the console; None when *path* is not one."""
     if not path.startswith("/") or "//" in path or "\\" in path:
         return None
     return redirect(f"{request.script_root}{path}", 303)
 
 
 def marker() -> str:
-    """Return where the list that is asked for begins."""
+    """Return the beginning of the list that the address asks for."""
     return request.args.get("from", "")
 
 
 def paged(rows: list[T]) -> tuple[list[T], int | None]:
-    """Return the page of *rows* that is asked for, and the number of rows before the next one, None when it is last."""
+    """Return the page of *rows* that the address asks for, and the index of the next page, None on the last one."""
     begin = number("from") or 0
     end = begin + PAGE
     return rows[begin:end], end if len(rows) > end else None
 
 
 def number(name: str) -> int | None:
-    """Return a whole number of the address, None when there is none."""
+    """Return a whole number in the address, None when there is none."""
     text = request.args.get(name, "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 def whole(name: str, low: int, high: int) -> int | None:
-    """Return a whole number of the form, None when it is left empty.
+    """Return a whole number in a form field, None when it is empty.
 
     Raises: FormRefused when it is not one from *low* to *high*.
     """
@@ -202,7 +202,7 @@ def whole(name: str, low: int, high: int) -> int | None:
 
 
 def field(name: str) -> str:
-    """Return a text of the form without blanks around it, empty when it is not there."""
+    """Return the text of a form field without surrounding blanks, "" when it is absent."""
     return request.form.get(name, "").strip()
 
 
@@ -212,7 +212,7 @@ def nonempty(**fields: Any) -> dict[str, Any]:
 
 
 def link(kind: str, name: str) -> str:
-    """Return the address of the page of what is called *name*, empty when there is none."""
+    """Return the address of the page of the resource *name*, "" when there is none."""
     first, slash, rest = str(name).partition("/")
     if not first:
         return ""

@@ -1,7 +1,7 @@
-"""A trace as a waterfall: a row for each thing that happened, indented below its cause, with a bar where it took time.
+"""A trace as a waterfall: a row for each node, indented below its cause, with a bar for its duration.
 
-Faults that struck stand among the rows; choices of a schedule that fall into the time of the trace are rows as well,
-those where it took another option than the first marked.
+Injected faults are rows too, and so are choices of a schedule during the trace; choices of another option than the
+first are marked.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ from emulator.wire.dates import parse_iso
 Row = dict[str, Any]
 
 WHOLE = 1000
-"""The length of the line of time."""
+"""The length of the time line."""
 
 _THINNEST = 3
 
@@ -22,8 +22,8 @@ _THINNEST = 3
 def waterfall(roots: Iterable[Row], choices: Iterable[Row] = ()) -> list[Row]:
     """Return the rows of a trace's *roots* and of a schedule's *choices*, in the order of the tree.
 
-    A row has what its node says, and ``depth``, ``left`` and ``width`` of its bar, ``after`` (since the first began)
-    and ``took``.
+    A row has the members of its node, and ``depth``, ``left`` and ``width`` of its bar, ``after`` (the time since the
+    first row) and ``took``.
     """
     rows = [row for root in roots for row in _rows(root, 0)]
     if not rows:

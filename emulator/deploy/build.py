@@ -1,4 +1,4 @@
-"""What the readers of all kinds of files build with: resources are added, and can be referred to from then on.
+"""Building the resources of a file, for the readers of all formats: a resource is added, then others can refer to it.
 
 Source: the return values of the ROS resource types ``ALIYUN::FC::*``, ``ALIYUN::FC3::*``, ``ALIYUN::FNF::*``,
 ``ALIYUN::MNS::*`` and ``ALIYUN::RAM::*``.
@@ -26,11 +26,11 @@ from emulator.services.ram import model as roles
 from emulator.services.ram.system_policies import is_effective, system_policy, system_policy_names
 
 Builder = Callable[["Build", LocatedValue, str], None]
-"""Adds what one resource of a file stands for; the last argument is its type as written."""
+"""Adds the resources described by a part of a file; the last argument is its type as written."""
 
 
 class Build:
-    """Resources under construction, in the order in which they can be made."""
+    """Resources under construction, in the order in which they can be created."""
 
     def __init__(self, *, scope: Scope, files: Files, findings: Findings) -> None:
         self.scope = scope
@@ -41,7 +41,7 @@ class Build:
 
     @property
     def account(self) -> str:
-        """The account's id."""
+        """The id of the account."""
         return self.scope.target.account
 
     @property
@@ -80,7 +80,7 @@ class Build:
             column=part.mark.column,
             package=package,
         )
-        if resource.physical and resource.key in self._keys:  # what lacks its name is a problem already
+        if resource.physical and resource.key in self._keys:  # a missing name has been reported already
             part.problem(
                 Phrase("{name} is described by {other} too", name=resource.physical, other=self._keys[resource.key])
             )
@@ -96,7 +96,7 @@ class Build:
         return key_of(kind, identity) in self._keys
 
     def changed(self, kind: str, identity: tuple[str, ...], change: Callable[[Resource], Resource]) -> bool:
-        """Change a resource that was added before; returns whether there is one."""
+        """Replace a resource added before by the result of *change*; return whether there is one."""
         for number, each in enumerate(self.resources):
             if (each.kind, each.identity) == (kind, identity):
                 self.resources[number] = change(each)
@@ -104,14 +104,15 @@ class Build:
         return False
 
     def default_name(self, part: LocatedValue, rule: NameRule, *, end: str = "") -> str:
-        """Return the name of a resource whose file gives none."""
+        """Return the name of a resource that has none in its file."""
         return fitted(f"{self.scope.target.name}-{part.name}", rule, end=end)
 
     def role_name(self, part: LocatedValue) -> str:
-        """Return the name of a role that a part has for itself.
+        """Return the name of the role made for a part of the file.
 
-        The cloud takes names of roles that differ in case only for the same: the first part of a file has the plain
-        name, and whatever else would share it has a digest, as have all of a deployment with capitals in its name.
+        To the cloud, names of roles that differ in case only are the same. So the first part of a file gets the plain
+        name, and every other that would get the same one a digest; all parts get one when the deployment's name has
+        capital letters.
         """
         deployment = self.scope.target.name
         text = f"{deployment}-{part.name}"
@@ -122,20 +123,20 @@ class Build:
         return told_apart(text, ROLE, fold=True, end="-role")
 
     def role_arn(self, name: str) -> str:
-        """Return the resource name of a role; one that is written out stays."""
+        """Return the resource name (ARN) of a role; one that is an ARN already is returned as it is."""
         return name if name.startswith("acs:") else f"acs:ram::{self.account}:role/{name}"
 
     def with_role(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Return properties whose role, if there is one, has its resource name."""
+        """Return properties with the ARN of their role in place of its name."""
         return values | {"role": self.role_arn(values["role"])} if values.get("role") else values
 
     def definition(self, part: LocatedValue) -> str | None:
-        """Return the flow definition in the file a part names, the account's id in place of ``{accountID}``."""
+        """Return the flow definition in the file named by a part, with the account's id for ``{accountID}``."""
         text = self.files.text(part)
         return None if text is None else text.replace("{accountID}", self.account)
 
     def package(self, place: LocatedValue, key: str, values: dict[str, Any]) -> bytes | None:
-        """Return the package of the code at the member *key* of *place*, which has the properties *values*.
+        """Return the package of the code named by the member *key* of *place*; None for code in a bucket or image.
 
         What says where the code is leaves *values*; of code in a bucket its place comes into them.
         """
@@ -160,9 +161,9 @@ _LONGEST_CHAIN = 100
 
 
 def in_order(wanted: Mapping[str, LocatedValue], needs: Callable[[LocatedValue], Set[str]]) -> list[LocatedValue]:
-    """Return resources so that each comes after those it *needs*; among equals the order of the file stays.
+    """Return resources sorted so that each comes after those it *needs*; otherwise the order of the file stays.
 
-    One that needs itself is a problem, and so is one at the end of too long a chain.
+    A cycle is a problem, and so is a chain of more than `_LONGEST_CHAIN` resources.
     """
     places = {name: place for place, name in enumerate(wanted)}
     ordered: dict[str, LocatedValue] = {}
@@ -198,18 +199,18 @@ ATTACHMENT_TYPE = "ALIYUN::RAM::AttachPolicyToRole"
 
 
 def role_properties(trust_document: Any, values: Mapping[str, Any] = NOTHING) -> dict[str, Any]:
-    """Return a role as the API takes it; *trust_document* says who may assume it, *values* are its other properties."""
+    """Return the properties of a role for the API; *trust_document* says who may assume it, *values* are the others."""
     given = {each.name: values.get(uncapitalised(each.name)) for each in roles.ROLE.of_form(FORM)}
     return given | {"AssumeRolePolicyDocument": _document(trust_document)}
 
 
 def policy_properties(document: Any, description: Any = None) -> dict[str, Any]:
-    """Return a policy of the account's own as the API takes it."""
+    """Return the properties of a custom policy for the API."""
     return {"PolicyDocument": _document(document), "Description": description or None}
 
 
 def _document(value: Any) -> str:
-    """Return a policy document as JSON text whose scalars are texts: files write ``Version: 1``."""
+    """Return a policy document as JSON text, with scalars as texts, since files write ``Version: 1``."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -229,7 +230,7 @@ def _as_texts(value: Any) -> Any:
 def attach(
     build: Build, part: LocatedValue, role: str, kind: str, policy: str, *, type_name: str = "", logical: str = ""
 ) -> None:
-    """Add that a role has a policy."""
+    """Add the attachment of a policy to a role."""
     if kind == SYSTEM and system_policy(policy) is None:
         part.problem(
             Phrase("there is no system policy {policy}", policy=policy), suggestion(policy, system_policy_names())
@@ -241,7 +242,7 @@ def attach(
 
 
 def role_of_policies(build: Build, owner: LocatedValue, policies: LocatedValue, service: str) -> str:
-    """Add the role that a list of policies stands for, and return its resource name.
+    """Add a role with a list of policies, and return its ARN.
 
     Each policy is the name of one of the cloud's, or a document.
     """
@@ -267,7 +268,7 @@ def role_of_policies(build: Build, owner: LocatedValue, policies: LocatedValue, 
 
 
 def add_calls_2(build: Build, part: LocatedValue, function: Resource, calls: Any, type_name: str = "") -> None:
-    """Add how a function in a service is called asynchronously, when the file says it."""
+    """Add the asynchronous call settings of a function in a service, if the file has them."""
     if calls:
         identity, logical = (*function.identity, "LATEST"), f"{function.logical}/async"
         build.add(part, "fc.async", identity, calls, type_name=type_name, logical=logical)
@@ -289,7 +290,7 @@ class Event:
 
 
 def trigger_type(part: LocatedValue) -> TriggerKind | None:
-    """Return the type of a trigger as the API has it; one that is not known is a problem, and None."""
+    """Return the type of a trigger in the API; an unknown type is a problem, and None."""
     name = part.text()
     kind = _ALIASES.get(name.lower(), name)
     if is_kind(kind):
@@ -306,8 +307,8 @@ def add_trigger(
 ) -> Resource:
     """Add a trigger of *function*.
 
-    Event sources of the cloud need a role to call with; where a file leaves that to the tool, the account's default
-    role stands in.
+    Event sources of the cloud need a role to call with; where a file names none, as tools add one, it is the account's
+    default role.
     """
     if not event.role and trigger_type_of(event.kind).needs_role:
         event = replace(event, role=DEFAULT_TRIGGER_ROLE)
@@ -317,7 +318,7 @@ def add_trigger(
 
 
 def trigger_properties(build: Build, event: Event) -> dict[str, Any]:
-    """Return a trigger as the API takes it."""
+    """Return the properties of a trigger for the API."""
     return {
         "triggerType": event.kind,
         "triggerConfig": fields.trigger_config(event.config, event.kind),

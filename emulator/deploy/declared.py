@@ -1,4 +1,4 @@
-"""The notation of ``localyun.yaml``: values have the types of YAML, and what is wrong is a problem at its place."""
+"""The notation of ``localyun.yaml``: values have the types of YAML; an invalid value is a problem at its place."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,11 +19,11 @@ from emulator.wire.schema.kinds import (
 from emulator.wire.schema.notation import Notation
 
 Reader = Callable[[LocatedValue], Any]
-"""Reads a value; None where it is wrong."""
+"""Reads a value; returns None, after reporting a problem, when it is invalid."""
 
 
 class Declared(Notation[Reader]):
-    """How ``localyun.yaml`` writes the attributes of flows, schedules, buckets and roles."""
+    """The form of the attributes of flows, schedules, buckets and roles in ``localyun.yaml``."""
 
     def text(self, kind: Text) -> Reader:
         """Take a text that is not too long."""
@@ -79,7 +79,7 @@ class Declared(Notation[Reader]):
         return read
 
     def json_text(self, kind: JsonText) -> Reader:
-        """Take a text, or what it stands for."""
+        """Read a text that holds JSON, or the value itself."""
 
         def read(part: LocatedValue) -> Any:
             return part.value if isinstance(part.value, str | dict | list) else self.refused(part, _TEXT_OR_MAP)
@@ -91,9 +91,9 @@ class Declared(Notation[Reader]):
         return self.json_text(JsonText())
 
     def read(self, shape: Shape, part: LocatedValue) -> dict[str, Any]:
-        """Return the values that *part* names, by the names of the API; a missing one that is required is ""."""
+        """Return the values in *part* by their names in the API; "" for a required one that is missing."""
         needed = [field for field in shape.of_form(self.form) if field.required]
-        if len(needed) == 1 and isinstance(part.value, str):  # flows: {remind: remind.yml}
+        if len(needed) == 1 and isinstance(part.value, str):  # short form, as in flows: {remind: remind.yml}
             return {needed[0].name: part.value}
         known = {field.name: field for field in shape.of_form(self.form)}
         values: dict[str, Any] = {}
@@ -107,13 +107,13 @@ class Declared(Notation[Reader]):
                 values[field.name] = value
         for field in needed:
             if field.name not in values and not part.member(field.name).value:
-                if field.name.lower() not in unknown:  # else the problem is its spelling
+                if field.name.lower() not in unknown:  # otherwise the misspelt name has been reported
                     part.problem(Phrase("needs {name}", name=field.name))
                 values[field.name] = ""
         return values
 
     def refused(self, part: LocatedValue, problem: str) -> Any:
-        """Report a problem of *part* and return what stands for its value."""
+        """Report a problem of *part* and return the value to use in its place."""
         part.problem(problem)
         return None
 

@@ -1,6 +1,6 @@
-"""The properties of services, functions and what belongs to them, as files give them: the service's rows, and notes.
+"""The properties of services, functions and their parts in files: the rows of the service, and notes.
 
-What has no effect here is noted; what the components of ``s.yaml`` write in a form of their own is read in that too.
+Properties without effect here are noted; forms that only the components of ``s.yaml`` have are read too.
 
 Source: the parameter tables of the API; the ROS resource types ``ALIYUN::FC::*`` and ``ALIYUN::FC3::*``; the schemas of
 the components ``fc`` and ``fc3``.
@@ -75,7 +75,7 @@ def _tracing(part: LocatedValue, capital: bool) -> Any:
 
 
 def _without_effect(name: str, why: str, kind: Kind | None = None) -> Noted:
-    """Return the kind of a configuration that is kept and has no effect, for which files may ask the cloud."""
+    """Return the kind of a configuration that is stored without effect, and that files may also give as ``auto``."""
     unset = catalog.ALWAYS_SHOWN.get(name)
     noted = Phrase("{why}; stored, without effect", why=Phrase(why))
     return Noted(noted, kind or catalog.SERVICE[name].kind, or_auto=why, unset=unset)
@@ -104,7 +104,7 @@ FUNCTION_2 = catalog.FUNCTION_2.with_kinds(**_OWN)
 FUNCTION_3 = catalog.FUNCTION_3.with_kinds(**_OWN).extended(member("tags", Noted("tags are set through the API")))
 
 DEFAULTS_2 = {"description": "", "memorySize": 128, "timeout": 3, "environmentVariables": {}, "initializer": ""}
-"""What a function is without a property: a property that a file no longer has goes back to this."""
+"""The defaults of a function's properties, to which a property removed from a file returns."""
 
 DEFAULTS_3 = {"description": "", "memorySize": 512, "timeout": 3, "environmentVariables": {}}
 
@@ -117,7 +117,7 @@ _METRICS: Mapping[str, Any] = {
 def log_of_auto(asked: object, account: str, region: str) -> dict[str, Any] | None:
     """Return the logConfig that component fc3 writes for ``auto`` and ``auto|logBeginRule=None``, None for others.
 
-    Its project is that of the account and the region, whichever function asks.
+    Its project is the same for all functions of an account in a region.
 
     Source: devsapp/fc3, deploy/impl/function.ts and resources/sls/index.ts; its uuid-by-string hashes the account.
     """
@@ -131,7 +131,7 @@ def log_of_auto(asked: object, account: str, region: str) -> dict[str, Any] | No
 
 
 def is_log_of_auto(log: object, region: str) -> bool:
-    """Whether a logConfig is what ``auto`` becomes in *region*, whatever the account that names the project."""
+    """Whether a logConfig is the one for ``auto`` in *region*, in any account."""
     if not isinstance(log, dict) or {**log, "project": ""} != {**_METRICS, "project": ""}:
         return False
     return re.fullmatch(rf"serverless-{re.escape(region)}-[0-9a-f-]{{20,}}", str(log.get("project"))) is not None
@@ -167,7 +167,7 @@ _SIDE = record(needed("destination"))
 
 
 def _side(part: LocatedValue, capital: bool) -> Any:
-    """Read where results go: a resource name, or a map with it."""
+    """Read a destination of results: a resource name, or a map with it."""
     return {"destination": part.value} if isinstance(part.value, str) else members(part, _SIDE, capital=capital)
 
 
@@ -203,9 +203,9 @@ _TABLESTORE = record()
 
 
 def _config(kind: TriggerKind) -> Kind:
-    """Return the kind of a configuration: the service's, or where that passes it on what the service it is for knows.
+    """Return the kind of a trigger's configuration.
 
-    One that is no `Shape` takes anything.
+    It is the service's; for event sources whose configuration the service passes on, that of the source, or any value.
     """
     match kind:
         case "http" | "timer" | "oss" | "mns_topic" | "eventbridge":
@@ -223,7 +223,7 @@ def _config(kind: TriggerKind) -> Kind:
 
 
 def trigger_config(part: LocatedValue, kind: TriggerKind) -> Any:
-    """Return the configuration of a trigger of type *kind*; the case of its names does not count."""
+    """Return the configuration of a trigger of type *kind*; its names are matched without regard to case."""
     shape = _config(kind)
     return _members(part, shape) if isinstance(shape, Shape) else part.value
 

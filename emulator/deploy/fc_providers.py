@@ -39,7 +39,7 @@ from emulator.wire.schema.kinds import Shape
 
 @dataclass(eq=False)
 class _Rest(ResourceProvider):
-    """What is made by POST to a *collection*, under its *name*, and changed by PUT to the *item*.
+    """Resources created by POST to a *collection*, under their *name*, and changed by PUT to the *item*.
 
     *as_text* are the properties that travel as JSON text.
     """
@@ -60,7 +60,7 @@ class _Rest(ResourceProvider):
         body = {
             name: value
             for name, value in self._body(resource).items()
-            if name not in self.fixed and (value != "" or self.value(name, actual))  # nothing need not be emptied
+            if name not in self.fixed and (value != "" or self.value(name, actual))  # unset already: not cleared
         }
         return ActualState(self._opened(api.functions("PUT", path_of(self.item, resource.identity), body)))
 
@@ -77,7 +77,7 @@ class _Rest(ResourceProvider):
         }
 
     def _opened(self, shown: Content) -> Content:
-        """Return an answer with its JSON texts as what they stand for."""
+        """Return an answer with the values of its JSON texts."""
         opened = dict(shown)
         for name in self.as_text:
             if isinstance(shown.get(name), str) and shown[name]:
@@ -86,10 +86,10 @@ class _Rest(ResourceProvider):
 
 
 class _Function(Packaged, _Rest):
-    """A function: its code goes along when it has changed, which its checksum says."""
+    """A function; its code is sent when its checksum has changed."""
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
-        given = {name: value for name, value in resource.properties.items() if value != ""}  # shown as null when unset
+        given = {name: value for name, value in resource.properties.items() if value != ""}  # null in answers
         return super().create(api, with_code(replace(resource, properties=given)))
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
@@ -97,7 +97,7 @@ class _Function(Packaged, _Rest):
         return super().update(api, with_code(resource) if changed else resource, actual)
 
     def disagreements(self, resource: Resource, actual: ActualState) -> Iterator[Disagreement]:
-        """Yield where the function is not what the file says; the name of its sessions' header has no case."""
+        """Yield the differences from the file; the header's name of sessions is compared without regard to case."""
         config = opened(resource.properties.get("sessionAffinityConfig"))
         if isinstance(config, dict):
             given = {**resource.properties, "sessionAffinityConfig": affinity.lowered(config)}
@@ -107,12 +107,12 @@ class _Function(Packaged, _Rest):
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
         settings = super().saved(api, resource, actual)
         if str(actual.content.get("runtime", "")).startswith("custom-container"):
-            return settings  # its code is an image
+            return settings  # the code is an image
         location = api.functions("GET", path_of(self.item, resource.identity) + "/code")
         return replace(settings, package=api.download(str(location["url"])) if location.get("url") else None)
 
     def _opened(self, shown: Content) -> Content:
-        """Return an answer with its layers as a request names them; in 3.0 they are shown with their sizes."""
+        """Return an answer with its layers as a request names them; API 3.0 returns them with their sizes."""
         opened = dict(super()._opened(shown))
         if opened.get("layers"):
             opened["layers"] = [layer["arn"] if isinstance(layer, dict) else layer for layer in opened["layers"]]
@@ -120,64 +120,64 @@ class _Function(Packaged, _Rest):
 
 
 DEFAULT_TRIGGER_ROLE = "AliyunFCDefaultRole"
-"""What a trigger calls with whose file leaves that to the tool; a trigger of the functions folder needs no role."""
+"""The role of a trigger whose file names none, as tools add one; triggers of the functions folder need none."""
 
 
 @dataclass(eq=False)
 class _Trigger(_Rest):
-    """A trigger. A function has one HTTP trigger, under whatever name: so one that is dropped goes first."""
+    """A trigger. A function has one HTTP trigger at most, so removed ones are deleted before others are created."""
 
     goes_first: ClassVar[bool] = True
 
     alias: str = ""
-    """The kind of the aliases that triggers are for."""
+    """The kind of the aliases that triggers can be for."""
 
     def alias_of(self, resource: Resource) -> Reference:
         """Return the alias that its qualifier names."""
         return self.alias, (resource.identity[0], str(resource.properties.get("qualifier") or LATEST))
 
     def disagreements(self, resource: Resource, actual: ActualState) -> Iterator[Disagreement]:
-        """Yield where the trigger is not what the file says; the default role and none are the same."""
+        """Yield the differences from the file; the default role equals none."""
         for each in super().disagreements(resource, actual):
             stands_in = str(each.wanted).endswith(f":role/{DEFAULT_TRIGGER_ROLE}") and not each.actual
             if each.path != ("invocationRole",) or not stands_in:
                 yield each
 
     def receivers(self, resource: Resource) -> Iterator[str]:
-        """Yield the topic that it listens to."""
+        """Yield the topic of its events."""
         source = resource.properties.get("sourceArn")
         if self.needs_receivers(resource) and isinstance(source, str):
             yield source
 
     def needs_receivers(self, resource: Resource) -> bool:
-        """A trigger of a topic is refused without it."""
+        """Whether it is the trigger of a topic, which the service refuses without the topic."""
         return resource.properties.get("triggerType") == "mns_topic"
 
 
 @dataclass(eq=False)
 class _Alias(_Rest):
-    """An alias of *version*, a kind; *mentioned* is how definitions name it, by what it belongs to and its name."""
+    """An alias of the newest *version*, a kind; *mentioned* is the pattern of its ARN in definitions."""
 
     version: str = ""
     mentioned: str = ""
 
     def needs(self, resource: Resource, there: Iterable[Resource]) -> Iterator[Reference]:
-        """Yield what it belongs to and the version that it leads to."""
+        """Yield its parents and the version that it leads to."""
         yield from super().needs(resource, there)
         yield self.version_of(resource.identity)
 
     def version_of(self, identity: Identity) -> Reference:
-        """Return the newest version."""
+        """Return the reference to the newest version."""
         return self.version, (identity[0], "version")
 
     def mention(self, identity: Identity) -> str:
-        """Return the regular expression of its resource names."""
+        """Return the regular expression of its ARNs."""
         return self.mentioned.format(*map(re.escape, identity)) + "(?![A-Za-z0-9_-])"
 
 
 @dataclass(eq=False)
 class _Domain(_Rest):
-    """A domain of its own; *function* and *alias* are the kinds that its routes lead to."""
+    """A custom domain; *function* and *alias* are the kinds that its routes lead to."""
 
     function: str = ""
     alias: str = ""
@@ -192,7 +192,7 @@ class _Domain(_Rest):
 
 @dataclass(eq=False)
 class _Invocation(Immutable):
-    """A call of a function, made once and again when what is said about it changes; it cannot be undone."""
+    """A call of a function, made when it is new or changed in the file; it cannot be undone."""
 
     renews: ClassVar[bool] = True
     is_named_by_file: ClassVar[bool] = True
@@ -200,11 +200,11 @@ class _Invocation(Immutable):
     function: str
 
     def rehearsing(self) -> ResourceProvider:
-        """Make no call, so that nobody knows its result."""
+        """Return a provider that makes no call, and has no result."""
         return _Unheard(names=self.names, groups=self.groups)
 
     def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
-        """A call that was made stays made."""
+        """Return the recorded result, as a call that was made stays made."""
         return {"result": attributes["Result"]} if "Result" in attributes else None
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
@@ -223,7 +223,7 @@ class _Invocation(Immutable):
         return self.create(api, resource)
 
     def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
-        """A call that was made stays made."""
+        """Do nothing: a call that was made stays made."""
 
     def attributes(self, actual: ActualState) -> dict[str, str]:
         error = actual.content.get("error")
@@ -231,7 +231,7 @@ class _Invocation(Immutable):
 
 
 class _Unheard(Immutable):
-    """A call that is not made."""
+    """A call that is not made, for rehearsals."""
 
     def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
         return None
@@ -240,7 +240,7 @@ class _Unheard(Immutable):
         return ActualState({})
 
     def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
-        """There is nothing to remove."""
+        """Do nothing."""
 
 
 _V2, _V3 = "/2016-08-15", "/2023-03-30"

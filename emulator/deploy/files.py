@@ -1,12 +1,12 @@
-"""What a deployment file refers to: code folders and archives as zip packages, definitions as text; and back.
+"""Files that a deployment file refers to: code as zip packages, definitions as text; and writing them.
 
 A folder is packed so that the same files give the same bytes: names sorted, times fixed. That is how a later
 deployment sees that nothing has changed. A package is written as a folder where packing it again gives the same, else
 as the archive itself.
 
-What a path of the file names is read, wherever that is; a symbolic link counts for what it leads to only while that is
-in the project, so that nobody packs a file of the machine without having named it. Where `Findings.within` is set,
-nothing outside of that folder is read, nor the emulator's own state in it.
+A path in the deployment file is read wherever it leads; a symbolic link is followed only to files in the project, so
+that nobody packs a file of the machine without having named it. Where `Findings.within` is set, nothing outside of that
+folder is read, nor the emulator's own state in it.
 """
 
 import os
@@ -30,27 +30,27 @@ _BUILDERS = {
     "go.mod": "go build",
     "package.json": "npm run build",
 }
-"""Files that say how code is built, and the command that reads each."""
+"""Files that describe how code is built, and the command that builds it."""
 
 _LONGEST_DEFINITION = 4 * 1024 * 1024
 LARGEST_PACKAGE = 500 * 1024 * 1024
-"""Bytes of files that go into a package."""
+"""The most bytes of files in a package."""
 _MOST_FILES = 100_000
-"""Files in a package; folders that link to one another would be more than any."""
+"""The most files in a package; folders that link to one another would have more."""
 
 
 class Files:
-    """Reads what the file in *folder* refers to; paths are relative to that folder."""
+    """Reads the files that the deployment file in *folder* refers to; paths are relative to that folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._project = _project_of(folder.resolve())
         self.built_by: list[str] = []
-        """The commands by which the file builds the code that is read next."""
+        """The commands that the deployment file has for building the code that is read next."""
         self._packages: dict[Path, bytes] = {}
 
     def package(self, part: LocatedValue) -> bytes | None:
-        """Return the zip of the folder, the file or the archive a part names; what is not there is a problem."""
+        """Return the zip of the folder, file or archive named by a part; a missing one is a problem."""
         path = self._path(part)
         if path is None:
             return None
@@ -70,7 +70,7 @@ class Files:
         return self._packages[path]
 
     def text(self, part: LocatedValue, *, conceal: bool = False) -> str | None:
-        """Return the text of the file a part names; what cannot be read is a problem.
+        """Return the text of the file named by a part; one that cannot be read is a problem.
 
         With *conceal*, and when the file is outside the project, no message repeats the text.
         """
@@ -122,7 +122,7 @@ class Files:
         return None
 
     def _how_to_build(self, name: str) -> str:
-        """Return what a message adds about code that has not been built yet."""
+        """Return the hint, for a message, about code that has not been built yet."""
         if self.built_by:
             commands = "; ".join(self.built_by)
             return Phrase(
@@ -158,7 +158,8 @@ def _project_of(folder: Path) -> Path:
 def _packed(path: Path, project: Path) -> bytes:
     """Return the zip of a folder, a file or an archive.
 
-    Raises: ValueError for a link that leads out of it and of the *project*, and for what is too large.
+    Raises: ValueError for a link that leads out of the folder and of the *project*, and for a package that is too
+    large.
     """
     if path.is_file() and path.suffix.lower() in _ARCHIVES:
         return path.read_bytes()
@@ -190,7 +191,7 @@ def _files_of(folder: Path, roots: tuple[Path, ...]) -> list[Path]:
 
 
 def _walked(top: Path, place: Path, roots: tuple[Path, ...], above: tuple[Path, ...]) -> Iterator[Path]:
-    """Yield the files below *place*, through links too; *above* are the folders around it, which a link may lead to."""
+    """Yield the files below *place*, following links; *above* are the enclosing folders, to detect cycles."""
     here = place.resolve()
     if here in above:
         return
@@ -219,11 +220,11 @@ def packed_text(name: str, text: str) -> bytes:
 
 
 Content = Mapping[str, tuple[bytes, bool]]
-"""Files of a package by name: their bytes, and whether they can be run."""
+"""The files of a package by name: their bytes, and whether they are executable."""
 
 
 def unpacked(package: bytes) -> Content:
-    """Return the files of a zip; of what is none or is too large, nothing."""
+    """Return the files of a zip; none for an invalid or too large one."""
     try:
         with ZipFile(BytesIO(package)) as archive:
             rows = [row for row in archive.infolist() if not row.is_dir()]
@@ -235,7 +236,7 @@ def unpacked(package: bytes) -> Content:
 
 
 def same_code(one: bytes | None, other: bytes | None) -> bool:
-    """Whether two packages hold the same files, whatever packed them."""
+    """Whether two packages have the same files, however they were packed."""
     if one is None or other is None or one == other:
         return one == other
     mine = unpacked(one)
@@ -243,14 +244,14 @@ def same_code(one: bytes | None, other: bytes | None) -> bool:
 
 
 def other_files(one: bytes, other: bytes | None) -> dict[str, tuple[bool, bool]]:
-    """Return the files by which two packages differ, in order: for each, whether it is in the one and in the other."""
+    """Return, in order, the files in which two packages differ: whether each is in the first and in the second."""
     mine, theirs = unpacked(one), unpacked(other or b"")
     names = sorted(name for name in {*mine, *theirs} if mine.get(name) != theirs.get(name))
     return {name: (name in mine, name in theirs) for name in names}
 
 
 def write_package(package: bytes, folder: Path, name: str) -> str:
-    """Write a package as ``folder/name`` or ``folder/name.zip`` and return which."""
+    """Write a package as folder ``folder/name`` or archive ``folder/name.zip``, and return which."""
     files = unpacked(package)
     if not files or not all(map(_is_plain, files)) or _has_links(package):
         (folder / f"{name}.zip").write_bytes(package)
@@ -264,7 +265,7 @@ def write_package(package: bytes, folder: Path, name: str) -> str:
 
 
 def _is_plain(name: str) -> bool:
-    """Whether a file may be written below a folder and is not left out when that is packed."""
+    """Whether a file can be written below a folder and is packed again with the folder."""
     path = PurePosixPath(name)
     safe = (
         not path.is_absolute() and ".." not in path.parts and "\\" not in name and ":" not in name and "\0" not in name

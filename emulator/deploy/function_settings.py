@@ -1,4 +1,4 @@
-"""The configurations of a function that the API has beside it: provisioned instances, scaling, asynchronous calls."""
+"""Settings of a function that the API keeps separately: provisioned instances, scaling, asynchronous calls."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from emulator.deploy.provider import (
 from emulator.kernel.frozen import replace
 
 ALLOCATED: Content = {"alwaysAllocateCPU": False, "alwaysAllocateGPU": False}
-"""What provisioned instances have when nothing is said."""
+"""The defaults of provisioned instances."""
 
 _SCHEDULED = ("scheduledActions", "targetTrackingPolicies")
 
@@ -28,16 +28,16 @@ _SHOWN_ONLY = frozenset(
         "createdTime", "lastModifiedTime", "service", "function", "qualifier",
     }
 )  # fmt: skip
-"""Members of answers that no PUT takes."""
+"""Members of answers that PUT does not take."""
 
 
 @dataclass(eq=False)
 class Setting(ResourceProvider):
-    """A configuration of a function: created and changed alike by PUT.
+    """A setting of a function, created and changed by PUT.
 
-    *alias* is the kind of aliases that have one of their own, and the position of an alias in the identity. Where the
-    API has no DELETE, *off* is the body that undoes it, and one that is off does not exist; *unset* holds what members
-    are that nobody has set, which an answer leaves out.
+    *alias* is the kind of aliases that have settings of their own, and the position of the alias in the identity. Where
+    the API has no DELETE, *off* is the body that switches the setting off, and one that is off does not exist. *unset*
+    has the values of members that an answer leaves out because they are not set.
     """
 
     item: str
@@ -53,38 +53,38 @@ class Setting(ResourceProvider):
         return kind, (resource.identity[0], resource.identity[position])
 
     def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
-        """Return the configuration, None where it is off."""
+        """Return the setting, None where it is off."""
         shown = api.functions("GET", path_of(self.item, identity))
         is_off = self.off is not None and all(shown.get(key) == off for key, off in self.off.items())
-        is_off = is_off and not any(shown.get(name) for name in _SCHEDULED)  # what is off now may be on at night
+        is_off = is_off and not any(shown.get(name) for name in _SCHEDULED)  # a schedule may switch it on later
         return None if is_off else {name: value for name, value in shown.items() if value is not None}
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
-        """Set the configuration."""
+        """Write the setting."""
         return ActualState(api.functions("PUT", path_of(self.item, resource.identity), resource.properties))
 
     def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
-        """Delete the configuration, or switch it off."""
+        """Delete the setting, or switch it off."""
         path = path_of(self.item, identity)
         if self.off is None:
             api.functions("DELETE", path)
         else:
-            api.functions("GET", path)  # refused when it does not exist
+            api.functions("GET", path)  # raises Refused when the setting does not exist
             api.functions("PUT", path, self.off)
 
     def value(self, name: str, actual: ActualState) -> Any:
-        """Return a property as it is, one that nobody has set included."""
+        """Return the value of a property, also when it is not set."""
         return _with_target({**self.unset, **actual.content}).get(name)
 
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
-        """Return all that a request may have of what is shown."""
+        """Return the setting with all properties that a request may have."""
         shown = _with_target(actual.content)
         kept = {name: value for name, value in shown.items() if value is not None and name not in _SHOWN_ONLY}
         return replace(resource, properties=kept)
 
 
 class Destinations(Setting):
-    """How asynchronous calls end: where their results go."""
+    """The settings of asynchronous calls, with the destinations of their results."""
 
     def receivers(self, resource: Resource) -> Iterator[str]:
         """Yield the queues, topics and functions that get the results."""
@@ -96,5 +96,5 @@ class Destinations(Setting):
 
 
 def _with_target(shown: Content) -> Content:
-    """Return a setting with its ``target``, which the API calls ``defaultTarget`` in one of two places."""
+    """Return a setting with its ``target``, called ``defaultTarget`` in one of the API's answers."""
     return shown | {"target": shown["defaultTarget"]} if "defaultTarget" in shown else shown

@@ -1,7 +1,7 @@
 """Template functions: ``Ref``, ``Fn::Join``, ``Fn::If`` and their like, evaluated without calling the emulator.
 
-An attribute of a resource that only exists once the resource does is a token (`emulator.deploy.model`). Texts may be
-joined around tokens; functions that would have to look inside one are a problem.
+An attribute that is known only after its resource was created is a token (`emulator.deploy.model`). Texts may be joined
+around tokens; a function that would need the token's value is a problem.
 
 Source: Resource Orchestration Service, functions and pseudo parameters of templates.
 """
@@ -21,10 +21,10 @@ _VARIABLE = re.compile(r"\$\{([^${}]*)\}")
 
 
 class Scope:
-    """What names in a template stand for.
+    """The values of names in a template.
 
-    *parameters* by name; *mappings* and *conditions* as written; ``attributes`` of resources by logical name, ``""``
-    being what ``Ref`` gives. It grows while resources are read in the order of their references.
+    *parameters* by name; *mappings* and *conditions* as written; ``attributes`` of resources by logical name, with the
+    value of ``Ref`` under ``""``. Attributes are added while resources are read in the order of their references.
     """
 
     def __init__(self, target: Target, parameters: Mapping[str, Any], mappings: Any, conditions: LocatedValue) -> None:
@@ -38,7 +38,7 @@ class Scope:
 
     @contextmanager
     def giving(self, attribute: str) -> Iterator[None]:
-        """Return a scope in which ``Ref`` gives another attribute of the resources that have it."""
+        """Make ``Ref`` return *attribute* of the resources that have it, while the context lasts."""
         before, self._preferred = self._preferred, attribute
         try:
             yield
@@ -60,7 +60,7 @@ class Scope:
         return value
 
     def holds(self, part: LocatedValue) -> bool:
-        """Whether a condition does: a name, or a function that gives true or false."""
+        """Whether a condition is true, given by its name or as a function."""
         if isinstance(part.value, str) and part.value.lower() not in {"true", "false"}:
             return self._named(part, part.value)
         if isinstance(part.value, dict) and list(part.value) == ["Condition"]:
@@ -117,7 +117,7 @@ class Scope:
             return None
 
     def reference(self, part: LocatedValue, name: str) -> Any:
-        """Return what ``Ref`` of *name* gives."""
+        """Return the value of ``Ref`` of *name*."""
         if name in self.parameters:
             return self.parameters[name]
         if name.startswith("ALIYUN::"):
@@ -226,7 +226,7 @@ def _find_in_map(scope: Scope, part: LocatedValue) -> Any:
 
 
 def _all_hold(scope: Scope, part: LocatedValue) -> bool:
-    return min(map(scope.holds, part.items()), default=True)  # not all(): every problem is reported
+    return min(map(scope.holds, part.items()), default=True)  # not all(), which would stop at the first problem
 
 
 def _one_holds(scope: Scope, part: LocatedValue) -> bool:
@@ -257,7 +257,7 @@ def _stack_output(scope: Scope, part: LocatedValue) -> Any:
 
 
 def _format_time(scope: Scope, part: LocatedValue) -> Any:
-    """Write the time of the deployment, in UTC unless a zone is given."""
+    """Return the time of the deployment as text, in UTC unless a zone is given."""
     match scope.value(part):
         case str(pattern) | [str(pattern)]:
             zone = "UTC"
@@ -302,7 +302,7 @@ _LAZY: Mapping[str, Callable[[Scope, LocatedValue], Any]] = {
 
 
 def names_in(value: Any) -> set[str]:
-    """Return every name a value may refer to; not all of them need be resources."""
+    """Return every name that a value refers to, not only names of resources."""
     if isinstance(value, list):
         return set().union(*map(names_in, value))
     if not isinstance(value, dict):

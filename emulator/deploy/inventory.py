@@ -1,6 +1,6 @@
-"""What an emulator holds, as the resources a deployment file would describe: listed here, read by the providers.
+"""The inventory of an emulator: its resources as a deployment file would describe them.
 
-Resources come in an order in which they can be made again.
+They are listed here, read by their providers, and ordered so that they can be created again.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,41 +20,41 @@ _PAGE = 100
 
 NO_OBJECT_STORAGE = "OperationNotSupported"
 OF_THE_EMULATOR = "localyun-code-"
-"""How the name of the bucket begins that is lent for packages of code."""
+"""The prefix of the bucket for uploaded packages of code."""
 
 OF_THE_CLOUD = "Aliyun"
-"""How the names of roles begin that the cloud makes by itself; every account has them."""
+"""The prefix of roles that the cloud creates itself; every account has them."""
 
 
 @frozen(kw_only=False)
 class Place:
-    """A resource that is there: its kind, its identity, and what a record of its deployment would have noted."""
+    """An existing resource: its kind, its identity, and the attributes that a deployment's record would have."""
 
     kind: str
     identity: Identity
     attributes: Mapping[str, str] = {}
     description: str | None = None
-    """Of a version."""
+    """The description, of a version only."""
     beside: tuple[str, ...] = ()
-    """What it has that no deployment file says."""
+    """Properties that no deployment file can have, in words."""
     tags: Mapping[str, str] = {}
-    """Those that its own answer does not show."""
+    """Tags that the resource's own answer does not have."""
 
 
 Wanted = Callable[[str, Identity], bool]
-"""Whether a resource of this kind and identity is asked for."""
+"""Whether a resource of this kind and identity is wanted."""
 
 
 Named = Callable[[str], bool]
-"""Whether something of this name, and what belongs to it, is asked for."""
+"""Whether the resource of this name, and those that belong to it, are wanted."""
 
 
 def inventory(
     api: ApiClient, wanted: Wanted = lambda kind, identity: True, named: Named = lambda name: True
 ) -> list[Resource]:
-    """Return what the account has in this emulator and is *wanted*, each with what makes it again.
+    """Return the account's resources that are *wanted*, each with the properties that create it again.
 
-    What is not *named* is not looked at, nor what belongs to it.
+    Resources that are not *named* are not even read, nor those that belong to them.
 
     Raises: Refused.
     """
@@ -65,7 +65,7 @@ def inventory(
         provider = PROVIDERS[place.kind]
         actual = provider.find(api, place.identity, place.attributes)
         if actual is None:
-            continue  # gone since it was listed
+            continue  # deleted since it was listed
         saved = provider.saved(api, _named(place), actual)
         said = {name: value for name, value in saved.properties.items() if value != provider.usual.get(name)}
         properties = {name: value for name, value in said.items() if not _is_nothing(value)}
@@ -82,14 +82,14 @@ _BESIDE = {"EncryptionEnabled": "encryption", "invocationRestriction": "disabled
 
 
 def _tags(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the tags of a list, which names their parts Key and Value or TagKey and TagValue."""
+    """Return the tags in a list of rows with Key and Value, or TagKey and TagValue."""
     return {
         str(row.get("TagKey") or row.get("Key")): str(row.get("TagValue") or row.get("Value") or "") for row in rows
     }
 
 
 def _is_nothing(value: Any) -> bool:
-    """Whether a property need not be said: it is empty, or a policy of queues that is switched off."""
+    """Whether a property can be left out: it is empty, or a policy of queues that is switched off."""
     return value in (None, "", [], {}) or (isinstance(value, Mapping) and value.get("Enabled") is False)
 
 
@@ -194,7 +194,7 @@ def _resource_parts(resource: str) -> tuple[str, str, str]:
 
 
 def _newest_version(api: ApiClient, path: str, kind: str, owner: str) -> Iterator[Place]:
-    """Yield the newest version: publishing what is there now makes it again, which no older one can be."""
+    """Yield the newest version, which publishing creates again; older versions cannot be created again."""
     rows = list(_rest(api, f"{path}/versions", "versions"))
     if rows:
         *older, newest = sorted(rows, key=lambda row: int(row["versionId"]))
@@ -218,7 +218,7 @@ def _rest(api: ApiClient, path: str, member: str) -> Iterator[Mapping[str, Any]]
 
 
 def _pages(ask: Callable[[str], Reply], marker: str) -> Iterator[Reply]:
-    """Yield what *ask* answers, first to an empty text, then to the *marker* of each answer, until there is none."""
+    """Yield the answers of *ask*, called with "" and then with the *marker* of each answer until it is empty."""
     begin = ""
     while True:
         page = ask(begin)
@@ -277,7 +277,7 @@ def _access(api: ApiClient, named: Named) -> Iterator[Place]:
 
 
 def _buckets(api: ApiClient, named: Named) -> Iterator[Place]:
-    """Yield the buckets, not those the emulator lends for packages; none where there is no object storage."""
+    """Yield the buckets, without the emulator's own for packages; none without the object storage."""
     marker, more = "", True
     while more:
         try:
@@ -302,7 +302,7 @@ def _tags_of_bucket(api: ApiClient, name: str) -> dict[str, str]:
 def _by_marker(
     api: ApiClient, version: str, action: str, marker: str, members: tuple[str, ...], parameters: Mapping[str, str]
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield the rows of every page of a list; *members* lead to the rows of an answer."""
+    """Yield the rows of every page of a list; *members* are the keys that lead to the rows in an answer."""
 
     def ask(begin: str) -> Reply:
         return api.rpc(version, action, {**parameters, **({marker: begin} if begin else {})})
@@ -312,7 +312,7 @@ def _by_marker(
 
 
 def _within(value: Any, members: Iterable[str]) -> Iterable[Mapping[str, Any]]:
-    """Return the rows that *members* lead to."""
+    """Return the rows at the path *members* of an answer."""
     for member in members:
         value = value.get(member) or {}
     return value or ()

@@ -1,4 +1,4 @@
-"""All kinds of resources, each with the provider that answers for it."""
+"""The kinds of resources, each with its provider."""
 
 from collections.abc import Mapping
 
@@ -7,9 +7,9 @@ from emulator.deploy.provider import Group, ResourceProvider
 from emulator.deploy.service_providers import SERVICE_PROVIDERS
 
 PROVIDERS: Mapping[str, ResourceProvider] = {**FC_PROVIDERS, **SERVICE_PROVIDERS}
-"""How each kind of resource is found, made, changed and removed, and what else is to be known of it."""
+"""The provider of each kind of resource."""
 
 GROUPS: Mapping[str, frozenset[str]] = {
     group.value: frozenset(kind for kind, provider in PROVIDERS.items() if group in provider.groups) for group in Group
 }
-"""What ``export --only`` takes, and the kinds of resources that are meant."""
+"""The words that ``export --only`` takes, with the kinds of resources they stand for."""

@@ -1,4 +1,4 @@
-"""The layers that functions of a file name and that are not here: a stranger's are left out, one's own are missing."""
+"""Layers that functions of a file name but that do not exist here: other accounts' are left out, own ones missing."""
 
 from urllib.parse import quote
 
@@ -11,18 +11,18 @@ from emulator.services.fc.catalog.layers import OFFICIAL, parse_layer_arn
 
 @frozen
 class MissingLayer:
-    """A layer that a function names and that is not here, by its resource name."""
+    """A layer, by its ARN, that a function names and that does not exist here."""
 
     resource: Resource
     arn: str
     is_foreign: bool
-    """Whether it is another account's or region's: the function does without it here, as without those of the cloud."""
+    """Whether it belongs to another account or region: the function is deployed without it."""
 
 
 def without_foreign_layers(
     api: ApiClient, blueprint: Blueprint, target: Target
 ) -> tuple[Blueprint, tuple[MissingLayer, ...]]:
-    """Return a blueprint without the layers of others that this emulator does not have, and all that are missing.
+    """Return a blueprint without other accounts' layers that this emulator lacks, and all missing layers.
 
     Raises: Refused.
     """
@@ -53,7 +53,7 @@ def _without(resource: Resource, arns: set[str]) -> Resource:
 
 
 def _is_missing(api: ApiClient, arn: object, there: dict[str, bool]) -> bool:
-    """Whether a layer is not here; those of the cloud itself never are, and the service takes them."""
+    """Whether a layer does not exist here; False for those of the cloud itself, which the service accepts."""
     if not isinstance(arn, str) or has_token(arn):
         return False
     layer = parse_layer_arn(arn)

@@ -1,7 +1,7 @@
-"""Queues, topics and subscriptions of ``localyun.yaml``: read and checked, then made or changed at every start.
+"""Queues, topics and subscriptions of ``localyun.yaml``: checked, then created or changed at every start.
 
-What the file alone shows to be wrong is refused before anything is made. What exists already gets the attributes the
-file names where they differ; attributes the file does not name, and resources it does not know, are left alone.
+Mistakes visible in the file alone are refused before anything is created. Existing resources get the attributes in the
+file where they differ; other attributes and other resources are left alone.
 """
 
 import json
@@ -27,7 +27,7 @@ from emulator.wire.rpc import InvalidParameter
 from emulator.wire.schema.kinds import ABSENT, Field, Shape, Whole
 
 FILE = PARAMETERS.of_form("file")
-"""How the file writes attributes. Which it may name is documented in docs/configuration.md."""
+"""The form of attributes in the file; docs/configuration.md lists them."""
 
 _SUBSCRIPTIONS = "subscriptions"
 _DEAD_LETTERS = tuple(
@@ -39,7 +39,7 @@ _SHORT = "queue:"
 
 @frozen
 class Declared:
-    """A queue, topic or subscription, the settings the file names, and a topic's subscriptions."""
+    """A queue, topic or subscription with the settings in the file, and a topic's subscriptions."""
 
     part: LocatedValue
     change: Change
@@ -47,7 +47,7 @@ class Declared:
 
 
 class Declarations:
-    """What a file declares for one tenant; what cannot be made is among the findings of *root*, the whole file."""
+    """The messaging resources in a file, for one tenant; problems go to the findings of *root*, the whole file."""
 
     def __init__(self, root: LocatedValue, tenant: Tenant) -> None:
         self._tenant = tenant
@@ -57,9 +57,9 @@ class Declarations:
         self._topics = [_declared(part, TOPIC, tenant) for part in topics]
 
     def apply(self, service: MessageService) -> None:
-        """Make what is missing and change what differs.
+        """Create missing resources and change those that differ.
 
-        Raises: ConfigError for what contradicts what exists.
+        Raises: ConfigError for a declaration that contradicts an existing resource.
         """
         queues, topics = service.queues, service.topics
         for queue in self._queues:
@@ -73,7 +73,7 @@ class Declarations:
     def _apply(
         self, declared: Declared, kind: str, catalog: Queues | Topics, settings: Callable[[str], object]
     ) -> None:
-        """Create or change a queue or topic; *settings* returns those of the one that is there."""
+        """Create or change a queue or topic; *settings* returns those of the existing one."""
         name = declared.part.name
         with raised(declared.part):
             try:
@@ -93,7 +93,7 @@ class Declarations:
                 catalog.change(self._tenant, name, change)
 
     def _apply_subscription(self, declared: Declared, topic: str, service: MessageService) -> None:
-        """Subscribe or change; endpoint and format can only be changed by subscribing anew."""
+        """Create or change a subscription; to change endpoint or format, it is created again."""
         name, wanted = declared.part.name, SubscriptionSettings(**declared.change)
         try:
             before = service.subscriptions.get(self._tenant, topic, name).settings
@@ -109,19 +109,22 @@ class Declarations:
 
 
 def root_of(config: Config) -> LocatedValue:
-    """Return what the file declares, with its places."""
+    """Return the resources section of the configuration, with places."""
     return LocatedValue(config.resources, (), config.resource_marks, Findings())
 
 
 def check(findings: Findings) -> None:
-    """Raises: ConfigError with every problem of the file, if there are any."""
+    """Check that the file has no problems.
+
+    Raises: ConfigError with every problem.
+    """
     if findings.problems:
         problems = sorted(findings.problems, key=lambda problem: (problem.line, problem.column))
         raise all_of([placed((each.line, each.column), each.text) for each in problems])
 
 
 def _differing(change: Change, before: object) -> Change:
-    """Return the settings that are not so yet."""
+    """Return the settings in *change* that differ from those before."""
     return {field: value for field, value in change.items() if getattr(before, field) != value}
 
 
@@ -131,7 +134,7 @@ def _error(part: LocatedValue, reason: str) -> ConfigError:
 
 @contextmanager
 def raised(part: LocatedValue) -> Iterator[None]:
-    """Turn what the service refuses inside into a ConfigError about *part*."""
+    """Turn errors of the service in the context into a ConfigError about *part*."""
     try:
         yield
     except ServiceError as error:
@@ -140,7 +143,7 @@ def raised(part: LocatedValue) -> Iterator[None]:
 
 @contextmanager
 def _noted(part: LocatedValue, field: Field) -> Iterator[None]:
-    """Turn what the service refuses inside into a problem of *part*."""
+    """Turn errors of the service in the context into a problem of *part*."""
     try:
         yield
     except InvalidParameter:
@@ -182,7 +185,7 @@ def _declared(part: LocatedValue, table: Shape, tenant: Tenant) -> Declared:
 
 
 def _read(field: Field, part: LocatedValue) -> Change:
-    """Return the setting; a dead-letter policy that is written down is enabled unless it says otherwise.
+    """Return the setting; a dead-letter policy in the file is enabled unless it says otherwise.
 
     Raises: MnsError, InvalidParameter.
     """
@@ -193,7 +196,7 @@ def _read(field: Field, part: LocatedValue) -> Change:
         members = _members(
             part, Phrase("must be a map of Enabled, DeadLetterTargetQueue and MaxReceiveCount"), _DEAD_LETTERS
         )
-        if isinstance(part.value, dict) and len(members) == len(part.value):  # otherwise that is a problem already
+        if isinstance(part.value, dict) and len(members) == len(part.value):  # otherwise reported already
             value = {"Enabled": True, **{name: member.value for name, member in members.items()}}
     setting = FILE.value(field, value)
     return {} if setting is ABSENT else {field.attribute: setting}
@@ -229,7 +232,7 @@ def _has_endpoint(part: LocatedValue) -> bool:
 
 
 def _entries(part: LocatedValue, what: Phrase) -> list[LocatedValue]:
-    """Return the members of a mapping; an empty value has none, any other is the problem *what*."""
+    """Return the members of a mapping; none for an empty value; any other value is the problem *what*."""
     if part.value is not None and not isinstance(part.value, dict):
         part.problem(what)
         return []
@@ -237,7 +240,7 @@ def _entries(part: LocatedValue, what: Phrase) -> list[LocatedValue]:
 
 
 def _resources(part: LocatedValue, what: Phrase) -> list[LocatedValue]:
-    """Return the resources of a kind, which a mapping or a list names."""
+    """Return the resources of a kind, given by a mapping or a list."""
     return _entries(part.named(), what)
 
 
@@ -256,5 +259,5 @@ def _members(part: LocatedValue, what: Phrase, allowed: Iterable[str]) -> dict[s
 
 
 def _text(part: LocatedValue) -> str:
-    """Return the value as a parameter of the API carries it: texts as written, the rest as JSON."""
+    """Return the value as the API's parameters have it: texts as written, other values as JSON."""
     return part.value if isinstance(part.value, str) else json.dumps(part.value)

@@ -1,7 +1,7 @@
-"""What a deployment consists of: resources in the terms of the API, the record of those that exist, and its errors.
+"""The data of a deployment: resources in the API's terms, the record of those deployed, and errors.
 
-A text can hold *tokens*: places for attributes that only exist once a resource does (the id of a version). `filled`
-puts the values in. ::
+A text can contain *tokens*: placeholders for attributes that are known only after a resource was created, such as the
+id of a version. `filled` replaces them by values. ::
 
     DeployError
     +- FileProblems    the file cannot be deployed; every problem with its line
@@ -29,10 +29,10 @@ Properties = Mapping[str, Any]
 
 @frozen
 class Named:
-    """What a resource and its record have in common.
+    """The common part of a resource and its entry in a record.
 
-    ``logical`` is its name in the file and ``type`` its type as written there, else `type_of` its kind: by these two
-    it is called in every output. ``kind`` is how it is handled, and ``identity`` what it is called in the emulator
+    ``logical`` is its name in the file and ``type`` its type as written there, else `type_of` its kind: output refers
+    to it by these two. ``kind`` selects its provider, and ``identity`` are the parts of its name in the emulator
     (service and function, topic and subscription ...).
     """
 
@@ -43,7 +43,7 @@ class Named:
 
     @property
     def key(self) -> str:
-        """Identifies the resource in all deployments."""
+        """The key that identifies the resource in all deployments."""
         return key_of(self.kind, self.identity)
 
     @property
@@ -60,7 +60,7 @@ class Resource(Named):
     line: int = 0
     column: int = 0
     package: bytes | None = None
-    """The zip of its code; None for code that is in a bucket, and for what has none."""
+    """The zip of its code; None for code in a bucket and for resources without code."""
 
 
 _SPELLED_OUT = {
@@ -73,13 +73,13 @@ _SPELLED_OUT = {
 
 
 def type_of(kind: str) -> str:
-    """Return what people call a kind of resource where no file gives its type: ``fc3 asyncInvokeConfig``."""
+    """Return the words for a kind of resource whose file gives no type: ``fc3 asyncInvokeConfig``."""
     owner, _, what = kind.partition(".")
     return f"{owner} {_SPELLED_OUT.get(what, what)}"
 
 
 def key_of(kind: str, identity: tuple[str, ...]) -> str:
-    """Return what identifies a resource in all deployments."""
+    """Return the key that identifies a resource in all deployments."""
     return json.dumps([kind, *identity], ensure_ascii=False)
 
 
@@ -89,12 +89,12 @@ def token(logical: str, attribute: str) -> str:
 
 
 def unset(name: str) -> str:
-    """Return what stands for the value of an environment variable or a parameter that nobody has given."""
+    """Return the placeholder of an environment variable or parameter that was not given."""
     return token(name, _UNSET)
 
 
 def unset_in(value: Any) -> frozenset[str]:
-    """Return the names of the `unset` values anywhere in *value*."""
+    """Return the names of the `unset` placeholders anywhere in *value*."""
     if isinstance(value, str):
         return frozenset(place[1] for place in _TOKEN.finditer(value) if place[2] == _UNSET)
     if isinstance(value, Mapping):
@@ -103,7 +103,7 @@ def unset_in(value: Any) -> frozenset[str]:
 
 
 def member_of(value: str, key: str) -> str | None:
-    """Return the placeholder of a member of the JSON that *value*, a placeholder itself, will be; None for any text."""
+    """Return the token of a member of the JSON text for which the token *value* stands; None if *value* is no token."""
     return f"{value[:-1]}{_MEMBER}{key}{_CLOSE}" if _TOKEN.fullmatch(value) else None
 
 
@@ -117,7 +117,7 @@ def has_token(value: Any) -> bool:
 
 
 def filled(value: Any, attribute: Callable[[str, str], str | None]) -> Any:
-    """Return *value* with ``attribute(logical name, attribute)`` in place of tokens; None leaves a token as it is."""
+    """Return *value* with tokens replaced by ``attribute(logical name, attribute)``; None leaves a token in place."""
     if isinstance(value, str):
         if _OPEN not in value:
             return value
@@ -140,7 +140,7 @@ def _read(value: str | None, place: re.Match[str]) -> str:
 
 
 def digest(resource: Resource) -> str:
-    """Return a checksum of what the file says about a resource."""
+    """Return a checksum of a resource's description in the file."""
     text = json.dumps(resource.properties, sort_keys=True, ensure_ascii=False)
     return sha256(text.encode("utf-8", "surrogatepass") + b"\0" + (resource.package or b"")).hexdigest()
 
@@ -153,9 +153,9 @@ class Target:
     region: str
     endpoint: str
     name: str
-    """Of the deployment."""
+    """The name of the deployment."""
     stack: str = ""
-    """``ALIYUN::StackName``, when that is not the name of the deployment."""
+    """``ALIYUN::StackName``, if it differs from the name of the deployment."""
     now: int = 0
     """The time of the deployment in milliseconds, for ``Fn::FormatTime``."""
     outputs_of: Callable[[str], Mapping[str, Any] | None] = lambda name: None
@@ -164,7 +164,7 @@ class Target:
 
 @frozen
 class Blueprint:
-    """What a file says: resources in an order in which they can be made, outputs by name, and what has no effect."""
+    """The content of a file: resources in the order in which they can be created, outputs by name, and notes."""
 
     resources: tuple[Resource, ...]
     outputs: Mapping[str, Any]
@@ -172,7 +172,7 @@ class Blueprint:
 
 CREATED, UPDATED = "CREATE_COMPLETE", "UPDATE_COMPLETE"
 UNDER_WAY = "CREATE_IN_PROGRESS"
-"""Of a resource that an interrupted deployment may or may not have made."""
+"""The status of a resource that an interrupted deployment may have created or not."""
 
 
 @frozen
@@ -192,7 +192,7 @@ class Entry(Named):
 
 
 def entry_of(resource: Resource, digest: str, status: str, *, made: bool, attributes: Mapping[str, str]) -> Entry:
-    """Return what is recorded of a resource."""
+    """Return the entry of a resource in a record."""
     return Entry(
         logical=resource.logical,
         type=resource.type,
@@ -245,7 +245,7 @@ class Problem:
     text: str
 
     def __str__(self) -> str:
-        """The problem as messages have it."""
+        """The problem with its line and column, as messages show it."""
         return f"{self.text} (column {self.column})"
 
 
@@ -254,7 +254,7 @@ class DeployError(Exception):
 
 
 class FileProblems(DeployError):
-    """The file says what cannot be deployed; *problems* are in the order of their places."""
+    """The file cannot be deployed; *problems* are in the order of their places."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(problems, key=lambda problem: (problem.line, problem.column)))

@@ -1,7 +1,7 @@
-"""The notation of files that are deployed: a part of the file becomes what the API takes, or a problem at its place.
+"""The notation of deployment files: a part of a file becomes a value for the API, or a problem at its place.
 
-Names are those of the API (``memorySize``), which ``s.yaml`` writes as they are and templates begin with a capital
-letter (``MemorySize``). Values may be texts where parameters of a file are. A property that is in no shape is a
+Names are those of the API (``memorySize``), which ``s.yaml`` writes as they are and templates with a capital first
+letter (``MemorySize``). Numbers and booleans may be texts, as parameters of a file are. An unknown property is a
 problem; ranges are left to the service, whose answer names them.
 """
 
@@ -40,10 +40,10 @@ Reader = Callable[[LocatedValue, bool], Any]
 
 
 class Files(Notation[Reader]):
-    """How ``s.yaml`` and templates write values."""
+    """The form of values in ``s.yaml`` and templates."""
 
     def text(self, kind: Text) -> Reader:
-        """Read a text, or what becomes one."""
+        """Read a text, or a scalar that is taken as one."""
         return json_text if kind.holds_json else text
 
     def json_text(self, kind: JsonText) -> Reader:
@@ -82,7 +82,7 @@ class Files(Notation[Reader]):
         return lambda part, capital: {entry.name: read(entry, capital) for entry in part.entries()}
 
     def json(self, kind: Json) -> Reader:
-        """Take a value as it is, with the names of the API where these are not the user's own."""
+        """Take a value as it is; names in it are changed to the API's spelling unless they are the user's own."""
         if kind.as_written:
             return lambda part, capital: part.value
         return lambda part, capital: _renamed(part.value, uncapitalised) if capital else part.value
@@ -103,7 +103,7 @@ class Files(Notation[Reader]):
         return read_noted
 
     def also(self, kind: Also) -> Reader:
-        """Read whatever form there is."""
+        """Read the value with the kind's own reader."""
         return kind.read
 
     def shape(self, kind: Shape) -> Reader:
@@ -148,7 +148,7 @@ def members(part: LocatedValue, fields: Iterable[Field], *, capital: bool) -> di
 
 
 def written_members(fields: Iterable[Field], values: Mapping[str, Any], *, capital: bool) -> dict[str, Any]:
-    """Return what `members` reads as *values*, in the order of the *fields*; what has no value is left out."""
+    """Return the members of a file from which `members` reads *values*, in the order of the *fields*."""
     return {
         spellings(field, capital=capital)[0]: written(field.kind, values[field.name], capital=capital)
         for field in fields
@@ -157,7 +157,7 @@ def written_members(fields: Iterable[Field], values: Mapping[str, Any], *, capit
 
 
 def written(kind: Kind, value: Any, *, capital: bool) -> Any:
-    """Return *value*, in the terms of the API, as a file gives it: the reader of *kind* backwards."""
+    """Return *value*, in the API's terms, in the form of a file: the inverse of the reader of *kind*."""
     match kind:
         case Ruled() | Also():
             return written(kind.kind, value, capital=capital)
@@ -174,7 +174,7 @@ def written(kind: Kind, value: Any, *, capital: bool) -> Any:
 
 
 def capitalised(name: str) -> str:
-    """Return a name of the API as templates write it: ``caPort`` is ``CAPort`` there."""
+    """Return a name of the API in the spelling of templates: ``caPort`` is ``CAPort``."""
     return _CAPITALS.get(name) or name[:1].upper() + name[1:]
 
 
@@ -182,12 +182,12 @@ _CAPITALS = {"caPort": "CAPort"}
 
 
 def uncapitalised(name: str) -> str:
-    """Return a name of a template or of an RPC API as ``s.yaml`` writes it."""
+    """Return a name of a template or an RPC API in the spelling of ``s.yaml``."""
     return name[:1].lower() + name[1:]
 
 
 def text(part: LocatedValue, capital: bool = False) -> str | None:
-    """Read a text; a number or switch counts as what it is written as."""
+    """Read a text; numbers and booleans are taken as they are written."""
     value = part.value
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -247,20 +247,20 @@ def _renamed(value: Any, rename: Callable[[str], str]) -> Any:
 
 
 def json_text(part: LocatedValue, capital: bool = False) -> str | None:
-    """Read a text, or a value whose JSON is that text."""
+    """Read a text that holds JSON, or any value, which is written as JSON."""
     if isinstance(part.value, (dict, list)):
         return json.dumps(part.value, ensure_ascii=False)
     return text(part, capital)
 
 
 def payload(part: LocatedValue, capital: bool = False) -> str | None:
-    """Read the JSON an execution starts with; null is nothing, as it is in the console's forms."""
+    """Read the JSON input of an execution; null is no input, as in the console's forms."""
     values = json_text(part, capital)
     return "" if values is not None and values.strip() in {"null", '""'} else values
 
 
 def kept(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *values* without what has no value."""
+    """Return *values* without members that are None."""
     return {name: value for name, value in values.items() if value is not None}
 
 
@@ -269,7 +269,7 @@ def _texts(part: LocatedValue) -> list[LocatedValue]:
 
 
 def document(text: Any) -> Any:
-    """Return what a JSON text stands for, the text itself when it is not JSON."""
+    """Return the value of a JSON text; a text that is not JSON is returned as it is."""
     try:
         return json.loads(text) if isinstance(text, str) else text
     except ValueError:

@@ -1,4 +1,4 @@
-"""Resources that are known by a number: versions of services and functions, versions of layers."""
+"""Resources identified by a number that is assigned on creation: versions of services, functions and layers."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
@@ -24,9 +24,9 @@ from emulator.kernel.frozen import replace
 
 @dataclass(eq=False)
 class Numbered(ResourceProvider):
-    """What is published under the next number each time; *versions* is the path of the list of its versions.
+    """Resources published under the next number each time; *versions* is the path of the list of versions.
 
-    ``listed`` is the member of an answer that holds the versions, ``number`` the member of a version with its number,
+    ``listed`` is the member of an answer with the versions, ``number`` the member of a version with its number,
     ``attribute`` the name of the attribute with that number.
     """
 
@@ -37,7 +37,7 @@ class Numbered(ResourceProvider):
     versions: str
 
     def newest(self, api: ApiClient, identity: Identity) -> Attributes:
-        """Return the number of the newest version, nothing where none is published."""
+        """Return the number of the newest version as an attribute, none where no version is published."""
         try:
             rows = api.functions("GET", f"{path_of(self.versions, identity)}?limit=1").get(self.listed) or []
         except Refused as error:
@@ -47,7 +47,7 @@ class Numbered(ResourceProvider):
         return {self.attribute: str(rows[0][self.number])} if rows else {}
 
     def copied(self, api: ApiClient, resource: Resource) -> None:
-        """Publish up to the number of the newest version, then remove the versions that are not there."""
+        """Publish versions up to the number of the newest one, then delete those the original does not have."""
         last = int(resource.properties[self.attribute])
         kept = {last, *map(int, str(resource.properties.get("Older", "")).split())}
         for number in range(1, last + 1):
@@ -62,7 +62,7 @@ class Numbered(ResourceProvider):
 
 @dataclass(eq=False)
 class Version(Numbered, Immutable):
-    """A published version of what is at *owner*: shown by its number, never changed."""
+    """A published version of the resource at the path *owner*; it never changes."""
 
     is_snapshot: ClassVar[bool] = True
     is_named_by_file: ClassVar[bool] = True
@@ -72,23 +72,23 @@ class Version(Numbered, Immutable):
 
     owner: str
     functions: str = ""
-    """The kind of what is in the service, which a version of the service keeps."""
+    """The kind of the functions in a service, which a version of the service contains."""
 
     def needs(self, resource: Resource, there: Iterable[Resource]) -> Iterator[Reference]:
-        """Yield what has the version, and all that it keeps."""
+        """Yield the resource that is published, and the functions that the version contains."""
         yield from super().needs(resource, there)
         for each in there:
             if each.kind == self.functions and each.identity[0] == resource.identity[0]:
                 yield each.kind, each.identity
 
     def publish(self, api: ApiClient, resource: Resource, number: int) -> None:
-        """Publish after a change, as there is no version without one."""
+        """Change the resource and publish it, as the service publishes no version without a change."""
         api.functions("PUT", path_of(self.owner, resource.identity), {"description": f"version {number}"})
         description = resource.properties.get("description") or ""
         api.functions("POST", path_of(self.versions, resource.identity), {"description": description})
 
     def stays(self, resource: Resource, actual: ActualState) -> bool:
-        """Whatever the file says by now, it is published."""
+        """Return True: a published version never changes, whatever the file says."""
         return True
 
     def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
@@ -101,7 +101,7 @@ class Version(Numbered, Immutable):
         return dict(rows[0]) if rows and rows[0].get("versionId") == number else None
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
-        """Publish; when nothing has changed since the newest version, that one is it."""
+        """Publish; if nothing has changed since the newest version, return that one."""
         path = path_of(self.versions, resource.identity)
         try:
             return ActualState(api.functions("POST", path, resource.properties))
@@ -124,7 +124,7 @@ _OF_LAYER = ("compatibleRuntime", "description", "license")
 
 @dataclass(eq=False)
 class Layer(Numbered, Packaged):
-    """A layer: each change publishes a version, and every version published here is removed with it.
+    """A layer: each change publishes a version; deleting it deletes every version published here.
 
     ``acl`` is the layer's, not a version's: ``"1"`` opens it to every account.
     """
@@ -151,7 +151,7 @@ class Layer(Numbered, Packaged):
         return {**shown, "versions": attributes.get("Versions", number)}
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
-        """Publish a version, and open the layer or not."""
+        """Publish a version, and set the layer's ``acl`` if the file has one."""
         body = dict(with_code(resource).properties)
         acl = body.pop("acl", None)
         made = api.functions("POST", path_of(self.versions, resource.identity), body)
@@ -160,7 +160,7 @@ class Layer(Numbered, Packaged):
         return ActualState(made)
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
-        """Publish another version; functions may still use the one before."""
+        """Publish another version; the one before stays, as functions may use it."""
         made = self.create(api, resource).content
         return ActualState({**made, "versions": f"{actual.content.get('versions')},{made['version']}"})
 
@@ -186,7 +186,7 @@ class Layer(Numbered, Packaged):
         super().delete(api, saved.identity, {"Version": str(actual.content["version"])})
 
     def attributes(self, actual: ActualState) -> dict[str, str]:
-        """Return number and resource name of the newest version, and the numbers of all that are its."""
+        """Return number and ARN of the newest version, and the numbers of all that the deployment has published."""
         content = actual.content
         return {
             "Version": str(content.get("version")),

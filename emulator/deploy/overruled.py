@@ -1,7 +1,7 @@
 """Settings of ``function.yml`` files that a deployment overrules.
 
-A function may stand in the functions folder and in the file that is deployed. What was said last counts, and the
-deployment also says the defaults of what its file leaves out.
+A function may be in the functions folder and in a deployment file. The later one wins, and a deployment also sets the
+defaults of properties that its file leaves out.
 """
 
 import json
@@ -53,7 +53,7 @@ def _of_function(resource: Resource, rows: Shape, yaml: YamlFile, root: LocatedV
 
 
 def _same(rows: Shape, name: str, value: Any, wanted: Any) -> bool:
-    """Whether both forms of a setting come to the same; what is refused anyway is not compared."""
+    """Whether both values of a setting have the same meaning; an invalid value counts as the same."""
     try:
         return BODY.read(rows, as_of_api({name: value})) == BODY.read(rows, {name: wanted})
     except ServiceError:
@@ -61,7 +61,7 @@ def _same(rows: Shape, name: str, value: Any, wanted: Any) -> bool:
 
 
 def _mark(root: LocatedValue, resource: Resource, name: str) -> Mark | None:
-    """Return where the part of the file that describes *resource* gives a setting itself."""
+    """Return where the part of the file that describes *resource* sets *name* itself, None when it does not."""
     parts = [path for path, mark in root.marks.items() if mark == (resource.line, resource.column)]
     found = [
         path
@@ -72,7 +72,7 @@ def _mark(root: LocatedValue, resource: Resource, name: str) -> Mark | None:
 
 
 def _text(place: str, name: str, value: Any, wanted: Any, *, left_out: bool) -> Phrase:
-    if isinstance(value, (dict, list)) or isinstance(wanted, (dict, list)):  # long, and perhaps secret
+    if isinstance(value, (dict, list)) or isinstance(wanted, (dict, list)):  # the values are long, and may be secret
         if left_out:
             return Phrase("{place} sets {name}, which is left out here: the default counts", place=place, name=name)
         return Phrase("{place} sets {name} to another value: the one here counts", place=place, name=name)

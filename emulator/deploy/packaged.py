@@ -1,4 +1,4 @@
-"""Resources that have code: their packages travel in requests and are compared by what is in them."""
+"""Resources with code: their packages are sent in requests and compared by content."""
 
 from base64 import b64encode
 
@@ -10,7 +10,7 @@ from emulator.kernel.frozen import replace
 
 
 def with_code(resource: Resource) -> Resource:
-    """Return a resource whose properties hold its package."""
+    """Return a resource with its package in the properties."""
     if resource.package is None:
         return resource
     code = {"zipFile": b64encode(resource.package).decode("ascii")}
@@ -18,15 +18,15 @@ def with_code(resource: Resource) -> Resource:
 
 
 class Packaged(ResourceProvider):
-    """What has code."""
+    """A resource with code."""
 
     def has_other_code(self, api: ApiClient, resource: Resource, actual: ActualState) -> bool:
-        """Whether the files are others: what has another checksum may have been packed by another program."""
+        """Whether the files differ; another checksum alone may come from another packing program."""
         return has_other_package(resource, actual) and not same_code(
             resource.package, self.saved(api, resource, actual).package
         )
 
 
 def has_other_package(resource: Resource, actual: ActualState) -> bool:
-    """Whether the checksum of a resource's package is not the one that the API shows."""
+    """Whether the checksum of a resource's package differs from the one that the API shows."""
     return resource.package is not None and checksum(resource.package) != str(actual.content.get("codeChecksum"))

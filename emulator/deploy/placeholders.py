@@ -1,6 +1,6 @@
-"""What a project's template leaves to be filled in: ``{{ functionName }}``, which a finished project does not have.
+"""Placeholders of project templates, such as ``{{ functionName }}``, which a finished project does not have.
 
-``s init`` puts values there; deployed as they stand they would become names.
+``s init`` replaces them by values; deployed unchanged they would become names.
 
 Source: Serverless Devs, packages of applications.
 """
@@ -14,16 +14,16 @@ _PLACEHOLDER = re.compile(r"\{\{-?[ \t]*([A-Za-z_][A-Za-z0-9_.-]*)[ \t]*-?\}\}")
 
 
 def placeholder_problem(text: str, *, is_free: bool) -> str | None:
-    """Return what is wrong with a value in which a placeholder stands, None where none does.
+    """Return the problem of a value with a placeholder, None for a value without one.
 
-    A text that *is_free*, for people and for programs, may hold such words for itself, unless it is nothing else.
+    A text that *is_free*, such as a description or code, may contain braces of its own, unless it is nothing else.
     """
     match = _PLACEHOLDER.search(text)
     return _problem(match) if match and (not is_free or match[0] == text.strip()) else None
 
 
 def placeholders_around(text: str, number: int) -> list[Problem]:
-    """Return all placeholders of a text that is no YAML because of one in the line *number*; none if none is there."""
+    """Return the problems of all placeholders in a text that one in line *number* makes invalid YAML; else none."""
     lines = [line.partition(" #")[0] for line in text.splitlines()]
     if not (0 < number <= len(lines) and _PLACEHOLDER.search(lines[number - 1])):
         return []

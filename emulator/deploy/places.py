@@ -1,4 +1,4 @@
-"""Values of a file with their places, and what is found to be wrong with them."""
+"""Values of a file with their places, and the problems found in them."""
 
 import json
 import pathlib
@@ -13,18 +13,18 @@ from emulator.kernel.phrases import Phrase, phrase
 from emulator.wire.yaml import Mark, Path, RepeatedKey, UnreadableYaml, read_document, short_functions
 
 LARGEST_TEXT = 4 * 1024 * 1024
-"""Characters of a file; definitions and handlers written into a template are far smaller."""
+"""The longest file in characters; definitions and handlers written into a template are far shorter."""
 
 
 _TELLING = 6
-"""Characters from which on the beginning of a line is not repeated."""
+"""The beginning of a concealed line, of at least this many characters, is not repeated in messages."""
 
 
 class Findings:
-    """Collects what is wrong (`problems`) and what has no effect here (`notes`), to report all of it at once.
+    """Collects `problems` and `notes` about properties without effect, to report all of them at once.
 
-    With *may_lack_values* a secret that nobody has given is no problem; `unset` stands for it. *within* is the folder
-    whose files may be read; None is any.
+    With *may_lack_values* a secret that was not given is no problem; `unset` stands for it. *within* is the folder
+    whose files may be read; None allows any.
     """
 
     def __init__(self, *, may_lack_values: bool = False, within: pathlib.Path | None = None) -> None:
@@ -41,9 +41,9 @@ class Findings:
         self._concealed |= {form: name for line in lines for form in (line, json.dumps(line)[1:-1], repr(line)[1:-1])}
 
     def shown(self, text: str) -> str:
-        """Return a message with the name of a file in place of what it repeats of a concealed one.
+        """Return a message in which parts of concealed files are replaced by the names of the files.
 
-        A phrase stays one where it is enough that its fields repeat nothing.
+        A phrase stays a phrase if replacing them in its fields is enough.
         """
         if isinstance(text, Phrase) and text.fields:
             fields = {name: self.shown(each) if isinstance(each, str) else each for name, each in text.fields.items()}
@@ -61,7 +61,7 @@ class Findings:
         return said + text[end:]
 
     def _repeated(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Yield where *text* repeats the beginning of a concealed line, and the file it is of; they may overlap."""
+        """Yield (start, end, file name) of parts of *text* that repeat a concealed line's beginning; may overlap."""
         for line, name in self._concealed.items():
             start = text.find(line[:_TELLING])
             while start >= 0:
@@ -70,23 +70,26 @@ class Findings:
                 start = text.find(line[:_TELLING], start + 1)
 
     def is_wrong(self, path: Path) -> bool:
-        """Whether there is a problem at a place or within it."""
+        """Whether there is a problem at a path or below it."""
         return any(wrong[: len(path)] == path for wrong in self._wrong)
 
     def wrong(self, path: Path, problem: Problem) -> None:
-        """Add a problem of the part with that path."""
+        """Add a problem of the part at that path."""
         self._wrong.add(path)
         self.problems.append(problem)
 
     def check(self) -> None:
-        """Raises: FileProblems if there are any."""
+        """Check that there are no problems.
+
+        Raises: FileProblems.
+        """
         if self.problems:
             raise FileProblems(self.problems)
 
 
 @frozen(kw_only=False)
 class LocatedValue:
-    """A value, the path of keys that lead to it, and the places of all parts of the file."""
+    """A value in a file, its path of keys, and the places of all parts of the file."""
 
     value: Any
     path: Path
@@ -100,17 +103,17 @@ class LocatedValue:
 
     @property
     def mark(self) -> Mark:
-        """The place; that of the nearest part around it when this one came from a function or a variable."""
+        """The place; for a value made by a function or variable, that of the nearest enclosing part."""
         ancestry = (self.path[:length] for length in range(len(self.path), -1, -1))
         return Mark(*next((self.marks[path] for path in ancestry if path in self.marks), (1, 1)))
 
     @property
     def is_unknown(self) -> bool:
-        """Whether a variable or function that failed should have given the value."""
+        """Whether the value is missing because a variable or function failed."""
         return self.value is None and self.findings.is_wrong(self.path)
 
     def problem(self, text: str, near: str = "") -> None:
-        """Report a problem at this place, unless its value is missing because of one that is reported already.
+        """Report a problem at this place, unless the value is missing because of a problem already reported.
 
         *near* is what `emulator.kernel.spelling` suggests.
         """
@@ -131,7 +134,7 @@ class LocatedValue:
         return LocatedValue(value, self.path, self.marks, self.findings)
 
     def unreported(self) -> "LocatedValue":
-        """Return the same place with findings of its own: its problems are reported by another reading."""
+        """Return the same place with separate findings, when another reading reports its problems."""
         return LocatedValue(self.value, self.path, self.marks, Findings(within=self.findings.within))
 
     def member(self, key: str) -> "LocatedValue":
@@ -140,7 +143,7 @@ class LocatedValue:
         return LocatedValue(value, (*self.path, key), self.marks, self.findings)
 
     def entries(self) -> "list[LocatedValue]":
-        """Return the members of a map; something else is a problem, nothing at all is an empty map."""
+        """Return the members of a map, none for null; any other value is a problem."""
         if self.value is None:
             return []
         if not isinstance(self.value, dict):
@@ -149,7 +152,7 @@ class LocatedValue:
         return [self.member(key) for key in self.value]
 
     def named(self) -> "LocatedValue":
-        """Return the map that a list of names stands for, or of maps with a ``name`` each; anything else as it is."""
+        """Return a list of names, or of maps with a ``name``, as a map; any other value as it is."""
         if not isinstance(self.value, list):
             return self
         named: dict[str, Any] = {}
@@ -172,7 +175,7 @@ class LocatedValue:
         return LocatedValue(named, self.path, marks, self.findings)
 
     def items(self) -> "list[LocatedValue]":
-        """Return the items of a list; something else is a problem, nothing at all is an empty list."""
+        """Return the items of a list, none for null; any other value is a problem."""
         if self.value is None:
             return []
         if not isinstance(self.value, list):
@@ -184,7 +187,7 @@ class LocatedValue:
         ]
 
     def text(self) -> str:
-        """Return a text that is not empty; anything else is a problem."""
+        """Return a text that is not empty; any other value is a problem, and ""."""
         if isinstance(self.value, str) and self.value:
             return self.value
         if isinstance(self.value, (bool, int, float)):
@@ -194,7 +197,7 @@ class LocatedValue:
 
 
 def whole(text: str, findings: Findings) -> LocatedValue:
-    """Return all of a file's text.
+    """Return the value of a file's whole text.
 
     Raises: FileProblems.
     """

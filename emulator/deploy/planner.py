@@ -50,7 +50,7 @@ def read(
     *,
     actions_run: bool = False,
 ) -> Blueprint:
-    """Return what a file in *folder* says; its notes are in the findings of *root*.
+    """Return the blueprint of a file in *folder*; notes are in the findings of *root*.
 
     Unless *actions_run*, each of the `actions` is noted as skipped.
 
@@ -79,7 +79,7 @@ def is_project(root: LocatedValue) -> bool:
 def actions(
     root: LocatedValue, target: Target, folder: Path, environ: Mapping[str, str] = os.environ
 ) -> list[ActionCommand]:
-    """Return the commands that an ``s.yaml`` wants run before it is read; a template has none."""
+    """Return the commands that an ``s.yaml`` has for before the deployment; a template has none."""
     if not is_project(root):
         return []
     files = Files(folder)
@@ -87,13 +87,13 @@ def actions(
 
 
 def project_name(root: LocatedValue, folder: Path) -> str:
-    """Return the name an ``s.yaml`` gives itself, empty when it gives none that can be used."""
+    """Return the name that an ``s.yaml`` has for the project, "" for none or an unusable one."""
     name = extended(root.unreported(), Files(folder)).member("name").value if is_project(root) else None
     return name if isinstance(name, str) and "${" not in name else ""
 
 
 class Action(StrEnum):
-    """What is done with one resource."""
+    """What a step does with a resource."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -101,12 +101,12 @@ class Action(StrEnum):
     UNCHANGED = "unchanged"
     DELETE = "delete"
     LEAVE = "leave"
-    """The file no longer has it, and it was there before the first deployment."""
+    """Keep a resource that is no longer in the file, because it existed before the first deployment."""
 
 
 @frozen
 class Step:
-    """One resource and what is done with it.
+    """A resource and the action on it.
 
     ``entry`` is what the last deployment recorded of it, ``actual`` its state in the emulator. ``resource`` is None for
     one that the file no longer has.
@@ -119,15 +119,15 @@ class Step:
 
     @property
     def subject(self) -> Resource | Entry:
-        """What it is about."""
+        """The resource, or its entry when it is no longer in the file."""
         subject = self.resource or self.entry
-        assert subject is not None  # a step is about something
+        assert subject is not None  # a step has a resource, an entry, or both
         return subject
 
 
 @frozen(kw_only=False)
 class Plan:
-    """The steps of a deployment: first what the file has, in the order it can be made, then what it no longer has."""
+    """The steps of a deployment: resources of the file in the order of their creation, then those no longer in it."""
 
     steps: tuple[Step, ...]
 
@@ -137,14 +137,14 @@ class Plan:
         return any(step.action not in {Action.UNCHANGED, Action.LEAVE} for step in self.steps)
 
     def count(self, action: Action) -> int:
-        """Return how many resources that is done with."""
+        """Return how many resources have that action."""
         return sum(step.action is action for step in self.steps)
 
 
 def plan(api: ApiClient, providers: Mapping[str, ResourceProvider], blueprint: Blueprint, record: Record) -> Plan:
     """Compare a blueprint with the emulator's state and the record.
 
-    Raises: StepFailed when the emulator does not tell what is there, or the file asks for what cannot be.
+    Raises: StepFailed when a resource cannot be read, or the file requires something impossible.
     """
     noted = record.by_key()
     known: dict[str, Mapping[str, str]] = {}
@@ -160,7 +160,7 @@ def plan(api: ApiClient, providers: Mapping[str, ResourceProvider], blueprint: B
 
 
 def removal(record: Record) -> Plan:
-    """Return what has to be done to remove what a deployment created."""
+    """Return the plan that removes the resources created by a deployment."""
     return Plan(tuple(_dropped(record, set())))
 
 
@@ -191,15 +191,15 @@ def _step(
     action = Action.UPDATE if changed or provider.differs(api, resource, actual) else Action.UNCHANGED
     if provider.stays(resource, actual):
         action = Action.UNCHANGED
-    if action is Action.UNCHANGED or not provider.renews:  # ids and addresses stay when a resource changes
+    if action is Action.UNCHANGED or not provider.renews:  # an update keeps ids and addresses
         known[resource.logical] = provider.attributes(actual)
     return Step(action=action, resource=resource, entry=entry, actual=actual)
 
 
 def with_attributes(resource: Resource, known: Mapping[str, Mapping[str, str]]) -> Resource:
-    """Return a resource with the attributes of others that are known by now.
+    """Return a resource with tokens replaced by the attributes in *known*.
 
-    Raises: Refused when one of them is not what a function of the file needs.
+    Raises: Refused when an attribute has no value that a function of the file can use.
     """
 
     def attribute(logical: str, name: str) -> str | None:
@@ -214,20 +214,20 @@ def with_attributes(resource: Resource, known: Mapping[str, Mapping[str, str]]) 
 
 @frozen
 class Missing:
-    """A receiver or topic that a file names and nobody has: the *resource* that names it, its type and name.
+    """A receiver or topic that a file names but that does not exist: the *resource* that names it, its type and name.
 
-    The services take the name of such a receiver and deliver to nobody; a trigger they refuse without its topic.
+    The services accept a missing receiver and deliver nothing; a trigger without its topic is refused.
     """
 
     resource: Resource
     type: str
     name: str
     is_refused: bool
-    """Whether the resource cannot be made without it."""
+    """Whether the resource cannot be created without it."""
 
 
 def missing_receivers(api: ApiClient, providers: Mapping[str, ResourceProvider], plan: Plan) -> Iterator[Missing]:
-    """Yield the queues, topics and functions that *plan* gives to others and that will not be there after it.
+    """Yield the queues, topics and functions that resources of *plan* name and that will not exist afterwards.
 
     Raises: Refused.
     """
@@ -270,10 +270,10 @@ ProgressCallback = Callable[[Step], None]
 def apply(
     api: ApiClient, providers: Mapping[str, ResourceProvider], plan: Plan, progress: ProgressCallback
 ) -> tuple[Entry, ...]:
-    """Do every step and return the resources of the deployment; *progress* is called before each change.
+    """Apply every step and return the entries of the deployment; *progress* is called before each change.
 
-    Raises: StepFailed when an answer was an error, and Interrupted; everything done before it is undone then, as far
-    as that can be. What else may be raised (the emulator is gone) comes after the same attempt.
+    Raises: StepFailed when an answer was an error, and Interrupted, after undoing everything done before as far as
+    possible; other exceptions (the emulator is gone) after the same attempt.
     """
     work = _Work(api, providers)
     for step in sorted(plan.steps, key=lambda step: not _goes_first(providers, step)):
@@ -292,13 +292,13 @@ def apply(
 
 
 def _goes_first(providers: Mapping[str, ResourceProvider], step: Step) -> bool:
-    """Whether a step removes something that has to be gone before others are made."""
+    """Whether a step removes a resource that has to be removed before others are created."""
     provider = providers.get(step.subject.kind)
     return step.action is Action.DELETE and provider is not None and provider.goes_first
 
 
 def described(step: Step) -> str:
-    """Return what a message calls a step."""
+    """Return the words for a step in messages."""
     subject = step.subject
     named = f"{subject.type} {subject.logical}"
     if subject.physical != subject.logical and not has_token(subject.physical):
@@ -308,7 +308,7 @@ def described(step: Step) -> str:
 
 
 class _Work:
-    """The steps done so far: what is there because of them, and how to undo each."""
+    """The steps applied so far: their resources, and how to undo each."""
 
     def __init__(self, api: ApiClient, providers: Mapping[str, ResourceProvider]) -> None:
         self.entries: list[Entry] = []
@@ -318,7 +318,7 @@ class _Work:
         self._undo: list[tuple[str, Callable[[], object]]] = []
 
     def do(self, step: Step) -> None:
-        """Do one step.
+        """Apply one step. Raises: Refused.
 
         Raises: Refused.
         """
@@ -331,7 +331,7 @@ class _Work:
         actual = step.actual
         if step.action is Action.CREATE:
             actual = self._create(step, provider, resource)
-        assert actual is not None  # any other step has found it
+        assert actual is not None  # in any other step the resource exists
         match step.action:
             case Action.UPDATE:
                 actual = self._update(step, provider, resource, actual)
@@ -344,7 +344,7 @@ class _Work:
         self._note(step, provider, resource, actual)
 
     def undo(self) -> tuple[str, ...]:
-        """Undo what was done, last first, and return what could not be, or was not yet when interrupted again."""
+        """Undo the steps applied, last first; return those that were not undone, by an error or another interrupt."""
         left = []
         while self._undo:
             what, back = self._undo[-1]
@@ -403,7 +403,7 @@ class _Work:
         saved: Resource | None = None,
         attributes: Mapping[str, str] | None = None,
     ) -> Iterator[None]:
-        """Around a call: when it is interrupted, whether it was done is looked up, and undone to *saved* or nothing."""
+        """Handle interrupts of a call: find out whether it took effect, and undo it to *saved*, or to nothing."""
 
         def back() -> None:
             there = provider.find(self._api, resource.identity, attributes or {})
@@ -442,7 +442,7 @@ def _as_resource(entry: Entry) -> Resource:
 
 
 def entry_under_way(step: Step) -> Entry | None:
-    """Return what is noted of a resource before it is made, so that an interrupted deployment still knows it."""
+    """Return the entry recorded before a resource is created, so that an interrupted deployment still knows it."""
     if step.action is not Action.CREATE or step.resource is None:
         return step.entry
     if step.entry is not None:

@@ -1,4 +1,4 @@
-"""What a kind of resource answers: how one is found, made, changed and removed, what it is called, what it needs."""
+"""The interface of kinds of resources: how one is found, created, changed and removed, its names and dependencies."""
 
 import json
 import re
@@ -27,7 +27,7 @@ class ApiClient(Protocol):
         ...
 
     def invoke(self, path: str, payload: bytes, *, asynchronous: bool) -> tuple[bytes, str]:
-        """Call a function and return its answer and the kind of its error, empty when it has none."""
+        """Call a function; return its answer, and the type of its error, "" for none."""
         ...
 
     def rpc(self, version: str, action: str, parameters: Mapping[str, str]) -> Reply:
@@ -39,7 +39,7 @@ class ApiClient(Protocol):
         ...
 
     def download(self, url: str) -> bytes:
-        """Return what is at a URL that this emulator gave out."""
+        """Return the content of a URL of this emulator."""
         ...
 
 
@@ -47,11 +47,11 @@ Identity = tuple[str, ...]
 Attributes = Mapping[str, str]
 Content = dict[str, Any]
 Reference = tuple[str, Identity]
-"""Another resource: its kind and its identity."""
+"""A reference to another resource: its kind and its identity."""
 
 
 class Group(StrEnum):
-    """What ``export --only`` takes."""
+    """A word that ``export --only`` takes."""
 
     SERVICES = "services"
     FUNCTIONS = "functions"
@@ -70,10 +70,10 @@ class Group(StrEnum):
 
 
 BESIDE = "Beside"
-"""The property that lists what a resource has and no deployment file says."""
+"""The property that lists, in words, what no deployment file can describe of a resource."""
 
 TAGS = "Tags"
-"""The property that holds the tags of a resource, values by keys; only some formats have a place for them."""
+"""The property with the tags of a resource, values by key; only some formats can write it."""
 
 LATEST = "LATEST"
 
@@ -87,7 +87,7 @@ _NOT_THERE = frozenset(
 
 @frozen(kw_only=False)
 class ActualState:
-    """A resource as it is: what the API shows of it, and whether the call that gave this has made it."""
+    """The state of a resource in the emulator: the API's answer, and whether this call has created the resource."""
 
     content: Content
     made: bool = True
@@ -95,7 +95,7 @@ class ActualState:
 
 @frozen(kw_only=False)
 class Disagreement:
-    """A place at which a resource is not what the file says: the names that lead to it, and both values."""
+    """A difference between the emulator and the file: the path of names that leads to it, and both values."""
 
     path: tuple[str, ...]
     wanted: Any
@@ -104,7 +104,7 @@ class Disagreement:
 
 @frozen
 class Route:
-    """A route of a domain: what the API takes for it, the function it leads to, and the alias of that function."""
+    """A route of a domain: its content for the API, the function it leads to, and the alias of that function."""
 
     content: Content
     function: Reference
@@ -113,7 +113,7 @@ class Route:
 
 @frozen(kw_only=False)
 class Lead:
-    """A property that names another resource: the text it is named in, whose first group is the identity, its kind."""
+    """A property that names another resource: the pattern of its text, with the identity as first group; its kind."""
 
     property: str
     pattern: re.Pattern[str]
@@ -121,13 +121,13 @@ class Lead:
 
 
 def role_in(name: str) -> Lead:
-    """Return that a property holds the resource name of a role."""
+    """Return the lead of a property that has the ARN of a role."""
     return Lead(name, re.compile(r":role/([^/]+)$"), "ram.role")
 
 
 @dataclass(eq=False, kw_only=True)
 class ResourceProvider(ABC):
-    """One kind of resource: what all that deals with resources asks about it. Every call of *api* may raise `Refused`.
+    """A kind of resource, for planning, deployment and export. Every call of *api* may raise `Refused`.
 
     `show`, `create` and `remove` are each kind's own; the other methods hold for most.
 
@@ -140,9 +140,10 @@ class ResourceProvider(ABC):
     - *inside*: the kinds of what it is a part of, with the positions in its identity that name each.
     - *leads*: the properties that name other resources.
 
-    ``renews``: a change makes a new one beside it, with other attributes. ``goes_first``: one that a file no longer has
-    is removed before others are made, because there may be only one of it. ``is_snapshot``: it records what another
-    resource was, so that a file need not mention it. ``is_named_by_file``: its identity ends with its name in the file.
+    ``renews``: a change creates a new resource beside it, with other attributes. ``goes_first``: one removed from the
+    file is deleted before others are created, because there may be only one. ``is_snapshot``: it is a copy of another
+    resource at a time, so that a file need not mention it. ``is_named_by_file``: its identity ends with its name in the
+    file.
     """
 
     renews: ClassVar[bool] = False
@@ -173,14 +174,14 @@ class ResourceProvider(ABC):
 
     @abstractmethod
     def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
-        """Return what the API shows of the resource; `find` turns the refusal of a missing one into None."""
+        """Return the API's answer about the resource; `find` turns the refusal of a missing one into None."""
 
     @abstractmethod
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
         """Create the resource."""
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
-        """Bring an existing resource to what the file says."""
+        """Change an existing resource to the state in the file."""
         return self.create(api, resource)
 
     def delete(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
@@ -193,68 +194,68 @@ class ResourceProvider(ABC):
 
     @abstractmethod
     def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
-        """Remove the resource, or part of it after part; `delete` ignores the refusal of a missing one."""
+        """Delete the resource, perhaps in several calls; `delete` ignores the refusal of a missing one."""
 
     def value(self, name: str, actual: ActualState) -> Any:
-        """Return a property as it is, under the name and in the form that `Resource` has it."""
+        """Return the actual value of a property, in the form that `Resource` has it."""
         return actual.content.get(self.shown.get(name, name))
 
     def disagreements(self, resource: Resource, actual: ActualState) -> Iterator[Disagreement]:
-        """Yield where the resource is not what the file says; code is compared by `has_other_code`.
+        """Yield the differences between the resource and the file; code is compared by `has_other_code`.
 
-        What the file does not say is left to the service, and does not disagree.
+        Properties that the file does not have are left to the service and not compared.
         """
         for name, wanted in resource.properties.items():
             if name != "code":
                 yield from disagreements((name,), opened(wanted), opened(self.value(name, actual)))
 
     def has_other_code(self, api: ApiClient, resource: Resource, actual: ActualState) -> bool:
-        """Whether the file comes with code that is not the one in the emulator."""
+        """Whether the file's code differs from the emulator's."""
         return False
 
     def differs(self, api: ApiClient, resource: Resource, actual: ActualState) -> bool:
-        """Whether the resource is not what the file says."""
+        """Whether the resource differs from the file."""
         return any(self.disagreements(resource, actual)) or self.has_other_code(api, resource, actual)
 
     def is_fixed(self, resource: Resource, actual: ActualState) -> bool:
-        """Whether only a new resource can be what the file says."""
+        """Whether a difference requires a new resource."""
         return any(each.path[0] in self.fixed for each in self.disagreements(resource, actual))
 
     def stays(self, resource: Resource, actual: ActualState) -> bool:
-        """Whether a resource that is there stays as it is, whatever the file says by now."""
+        """Whether an existing resource is never changed, whatever the file says."""
         return False
 
     def receivers(self, resource: Resource) -> Iterator[str]:
-        """Yield the ARNs or endpoints that must be there for the resource to be of use."""
+        """Yield the ARNs or endpoints that have to exist for the resource to be of use."""
         return iter(())
 
     def needs_receivers(self, resource: Resource) -> bool:
-        """Whether the service refuses to make the resource without its receivers."""
+        """Whether the service refuses to create the resource without its receivers."""
         return False
 
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
-        """Return what makes the resource as it is now again."""
+        """Return a resource from which the present state can be created again."""
         kept = {name: value for name in self.keeps if (value := self.value(name, actual)) not in (None, "")}
         return replace(resource, properties=kept, package=None)
 
     def undo_update(self, api: ApiClient, saved: Resource, actual: ActualState) -> None:
-        """Bring the resource back to what was *saved*; *actual* is what the update returned.
+        """Change the resource back to *saved*; *actual* is the state that the update returned.
 
-        What had no value before gets an empty one where the update gave it one.
+        A property that was not set before, and that the update has set, gets an empty value.
         """
         given = {name: self.value(name, actual) for name in self.keeps}
         empty = {name: type(value)() for name, value in given.items() if value and isinstance(value, (str, list, dict))}
         self.update(api, replace(saved, properties={**empty, **saved.properties}), actual)
 
     def attributes(self, actual: ActualState) -> dict[str, str]:
-        """Return what the emulator has decided about the resource."""
+        """Return the attributes assigned by the emulator."""
         shown = actual.content
         return {name: str(shown[member]) for name, member in self.tells.items() if shown.get(member) is not None}
 
     def attributes_of(self, resource: Resource, target: Target) -> dict[str, Any]:
-        """Return the attributes that a file may refer to, by name; ``""`` is what ``Ref`` gives.
+        """Return the attributes that a file may refer to, by name; the one under ``""`` is the value of ``Ref``.
 
-        One that exists only once the resource does is a token.
+        An attribute that is known only after the creation is a token.
         """
         identity = resource.identity
         attributes: dict[str, Any] = dict(zip(self.names, identity, strict=False))
@@ -264,9 +265,9 @@ class ResourceProvider(ABC):
         return attributes | {name: form.format(*identity, **place) for name, form in self.formed.items()}
 
     def needs(self, resource: Resource, there: Iterable[Resource]) -> Iterator[Reference]:
-        """Yield what has to be made before the resource: what it is a part of, its alias, what its properties name.
+        """Yield the resources to create before this one: its parents, its alias, and those its properties name.
 
-        *there* are all the resources that are made.
+        *there* are all the resources to create.
         """
         for kind, places in self.inside:
             yield kind, tuple(resource.identity[at] for at in places)
@@ -278,15 +279,15 @@ class ResourceProvider(ABC):
                 yield lead.kind, (match[1],)
 
     def alias_of(self, resource: Resource) -> Reference | None:
-        """Return the alias for which the resource is made, also where it is ``LATEST``; None for one without."""
+        """Return the alias that the resource is for, also ``LATEST``; None for other resources."""
         return None
 
     def version_of(self, identity: Identity) -> Reference | None:
-        """Return the newest version of what an alias belongs to; None for other kinds."""
+        """Return the newest version that an alias leads to; None for other kinds."""
         return None
 
     def mention(self, identity: Identity) -> str | None:
-        """Return the regular expression of how a definition names it, None where nothing else names such a thing."""
+        """Return the regular expression of its name in definitions, None if definitions cannot name it."""
         return None
 
     def routes(self, resource: Resource) -> Iterator[Route]:
@@ -294,36 +295,36 @@ class ResourceProvider(ABC):
         return iter(())
 
     def is_made_by_another(self, resource: Resource) -> bool:
-        """Whether another resource makes and removes it, so that no file describes it."""
+        """Whether another resource creates and removes it, so that no file describes it."""
         return False
 
     def newest(self, api: ApiClient, identity: Identity) -> Attributes:
-        """Return the attributes by which the newest version is found where no deployment has recorded any."""
+        """Return the attributes that identify the newest version, for a resource that no deployment has recorded."""
         return {}
 
     def copied(self, api: ApiClient, resource: Resource) -> None:
-        """Make again what an inventory has listed, with the numbers that it has there, in an emulator without it."""
+        """Create a resource of an inventory in another emulator, with the same numbers."""
         kept = {name: value for name, value in resource.properties.items() if name not in {BESIDE, TAGS}}
         self.create(api, replace(resource, properties=kept))
 
     def rehearsing(self) -> "ResourceProvider | None":
-        """Return what stands in for the provider at a rehearsal; None for itself."""
+        """Return the provider to use in a rehearsal; None for this one."""
         return None
 
 
 class Immutable(ResourceProvider):
-    """Resources that exist or do not and never change."""
+    """Resources that exist or not, and never change."""
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
         """Do nothing: such a resource never changes."""
         return actual
 
     def disagreements(self, resource: Resource, actual: ActualState) -> Iterator[Disagreement]:
-        """What exists is what the file says."""
+        """Yield nothing: such a resource never differs from the file."""
         return iter(())
 
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
-        """What it is called is all there is to it."""
+        """Return the resource as it is, without properties to save."""
         return resource
 
     def undo_update(self, api: ApiClient, saved: Resource, actual: ActualState) -> None:
@@ -331,19 +332,19 @@ class Immutable(ResourceProvider):
 
 
 def path_of(template: str, identity: Identity) -> str:
-    """Return a path with the parts of an identity in it, percent-encoded."""
+    """Return *template* with the percent-encoded parts of an identity."""
     return template.format(*(quote(part, safe="") for part in identity))
 
 
 def is_not_there(error: Refused) -> bool:
-    """Whether an error says that the resource is not there."""
+    """Whether an error says that the resource does not exist."""
     return error.status == 404 or error.code in _NOT_THERE
 
 
 def same(wanted: Any, actual: Any, *, exact: bool = False) -> bool:
-    """Whether *actual* is what is *wanted*; a map may hold more than that unless *exact*.
+    """Whether *actual* equals *wanted*; unless *exact*, a map may have more members.
 
-    Nothing and an empty value are alike, and so are a number and its text.
+    None equals an empty value, and a number its text.
     """
     if wanted in (None, "", [], {}) and actual in (None, "", [], {}):
         return True
@@ -363,11 +364,11 @@ def same(wanted: Any, actual: Any, *, exact: bool = False) -> bool:
 
 
 _EXACT = frozenset({"environmentVariables", "additionalVersionWeight"})
-"""Maps whose keys are the user's: one that is there too many counts as a difference."""
+"""Maps whose keys are the user's: an additional key is a difference."""
 
 
 def disagreements(path: tuple[str, ...], wanted: Any, actual: Any) -> Iterator[Disagreement]:
-    """Yield each place below *path* at which two values differ; lists are compared as wholes."""
+    """Yield each difference between two values, with its path below *path*; lists are compared as wholes."""
     exact = path[-1] in _EXACT
     if same(wanted, actual, exact=exact):
         return
@@ -380,7 +381,7 @@ def disagreements(path: tuple[str, ...], wanted: Any, actual: Any) -> Iterator[D
 
 
 def opened(value: Any) -> Any:
-    """Return the map or list that a JSON text holds, anything else as it is."""
+    """Return the map or list in a JSON text; any other value as it is."""
     try:
         return json.loads(value) if isinstance(value, str) and value[:1] in {"{", "["} else value
     except (ValueError, RecursionError):

@@ -1,8 +1,8 @@
-"""A plan is rehearsed: applied to another emulator, in which nothing acts, with what the file names of the real one.
+"""Rehearsal of a plan: it is applied to an empty emulator first, with copies of the resources that the file refers to.
 
-What a service refuses is refused by that service then, before anything is made: what a plan accepts, a deployment does,
-and no check is written down twice. Functions go there without their code, as it is not run. What cannot be told before
-it happens is not rehearsed: the result of a call that the file asks for.
+What a service would refuse is thus refused before anything is changed, and no check is written twice. Functions are
+copied without their code, as it is not run. Calls of functions in the file are not rehearsed, as their results are not
+known before.
 """
 
 import json
@@ -20,10 +20,10 @@ from emulator.deploy.provider import ApiClient, Identity
 
 
 def rehearse(api: ApiClient, stage: ApiClient, blueprint: Blueprint, record: Record) -> None:
-    """Apply a blueprint to *stage*, an emulator of the same account and region with nothing in it.
+    """Apply a blueprint to *stage*, an empty emulator of the same account and region.
 
-    Raises: FileProblems with what a service refuses there; StepFailed when that is the removal of what the file no
-    longer has.
+    Raises: FileProblems with the refusals of services; StepFailed when the removal of a resource that is no longer in
+    the file is refused.
     """
     is_whole = _furnish(api, stage, blueprint, record)
     providers = {kind: provider.rehearsing() or provider for kind, provider in PROVIDERS.items()}
@@ -32,7 +32,7 @@ def rehearse(api: ApiClient, stage: ApiClient, blueprint: Blueprint, record: Rec
         apply(stage, providers, plan(stage, providers, blueprint, record), under_way.append)
     except StepFailed as error:
         if not is_whole or not under_way:
-            return  # it may be for want of what could not be brought there
+            return  # the cause may be a resource that could not be copied to the stage
         resource = under_way[-1].resource
         if resource is None:
             raise
@@ -49,14 +49,14 @@ def _waits_for_call(resource: Resource, blueprint: Blueprint) -> bool:
 
 
 def _furnish(api: ApiClient, stage: ApiClient, blueprint: Blueprint, record: Record) -> bool:
-    """Bring to *stage* what the file names and what that names in turn; return whether it could all be brought."""
+    """Copy the resources that the file names, directly or not, to *stage*; return whether all could be copied."""
     text = _text_of(blueprint.resources, (each.identity for each in record.entries))
     found: list[Resource] = []
     while len(more := inventory(_WithoutCode(api), named=_named_in(text))) > len(found):
         found, text = more, text + _text_of(more)
     brought = [_brought(stage, each) for each in found]
     for bucket, key in _objects(blueprint):
-        with suppress(Refused):  # one that is not there is missed by what needs it
+        with suppress(Refused):  # if it is missing, deploying what needs it reports that
             stage.objects("PUT", target := f"/{bucket}/{quote(key)}", api.objects("GET", target))
     return all(brought)
 
@@ -93,7 +93,7 @@ def _empty_package() -> bytes:
 
 
 class _WithoutCode:
-    """An emulator whose packages are all alike: they are not run at a rehearsal, and may be large."""
+    """An emulator whose packages are replaced by an empty one: they are not run in a rehearsal, and may be large."""
 
     def __init__(self, api: ApiClient) -> None:
         self._package = _empty_package()

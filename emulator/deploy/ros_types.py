@@ -1,4 +1,4 @@
-"""The plain resource types of ROS, as templates are read and written: ``ALIYUN::FC``, ``FC3``, ``FNF``, ``MNS`` ...
+"""The plain resource types of ROS, for reading and writing templates: ``ALIYUN::FC``, ``FC3``, ``FNF``, ``MNS`` ...
 
 Source: Resource Orchestration Service, reference of resource types.
 """
@@ -51,7 +51,7 @@ Values = dict[str, Any]
 
 @frozen(kw_only=False)
 class Reading:
-    """What a file says of one resource: its part, the part with its properties, and these by their names in the API."""
+    """A resource in a file: its part, the part with its properties, and their values by name in the API."""
 
     build: Build
     part: LocatedValue
@@ -61,12 +61,12 @@ class Reading:
 
 @frozen(kw_only=False)
 class RosType:
-    """A plain resource type: the kind it stands for and all its properties, those of the identity among them.
+    """A plain resource type: its kind and all its properties, those of the identity included.
 
-    ``defaults`` are what the body of the call has where a file says nothing, ``beside`` the properties that are no part
-    of it. ``convert`` makes another body out of what is read, or None where that is of no use; ``also`` adds what comes
-    along with the resource. ``names`` are the properties of the identity where attributes have other names.
-    ``written`` returns what a template says so that a body is read from it: `convert` backwards.
+    ``defaults`` are members of the body that a file may leave out, ``beside`` are properties that are not part of the
+    body. ``convert`` makes the body from the values read, or returns None after a problem; ``also`` adds further
+    resources. ``names`` are the properties of the identity, if attributes have other names. ``written`` returns the
+    properties from which a body is read: the inverse of ``convert``.
     """
 
     kind: str
@@ -80,7 +80,7 @@ class RosType:
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """The properties that make up the identity, but for the name in the file of what `is_named_by_file`."""
+        """The properties that make up the identity, without the name in the file of an `is_named_by_file`."""
         return self.names or PROVIDERS[self.kind].names
 
     def __call__(self, build: Build, part: LocatedValue, type_name: str) -> None:
@@ -90,7 +90,7 @@ class RosType:
     def add(
         self, build: Build, part: LocatedValue, place: LocatedValue, type_name: str = "", *, capital: bool = False
     ) -> None:
-        """Add a resource whose properties stand at *place*; without *capital* they begin with small letters."""
+        """Add a resource whose properties are at *place*; without *capital* their names begin in lower case."""
         it = Reading(build, part, place, members(place, self.table, capital=capital))
         package = _package(place, it.values) if _CODE in self.table else None
         properties = self.convert(it)
@@ -114,9 +114,9 @@ _SOURCE_FILES = {"python": "index.py", "nodejs": "index.js", "php": "index.php"}
 
 
 def _package(place: LocatedValue, values: Values) -> bytes | None:
-    """Return the package, or leave in *values* where it is in a bucket.
+    """Return the package; for code in a bucket return None and put its place into *values*.
 
-    The text of a handler is packed under the name its runtime expects.
+    The text of a handler is packed under the file name that the runtime expects.
     """
     code, runtime, where = values.pop("code", None), str(values.get("runtime", "")), place.member("Code")
     if code is None:
@@ -175,7 +175,7 @@ def _calls_2(it: Reading, made: Resource) -> None:
 
 
 def _settings_3(it: Reading, made: Resource) -> None:
-    """Add how a function is called asynchronously, and how many of its instances there may be."""
+    """Add the asynchronous call settings and the limit of instances of a function."""
     if calls := it.values.get("asyncInvokeConfig"):
         identity = (*made.identity, calls.pop("qualifier", None) or "LATEST")
         logical, type_name = f"{made.logical}/async", f"{_FC3}AsyncInvokeConfig"
@@ -236,7 +236,7 @@ def _needed(*names: str) -> tuple[Field, ...]:
 
 
 def _messages(table: Shape, *also: Field) -> RosType:
-    """Return the type of queues, topics or subscriptions; *also* are properties beside the attributes."""
+    """Return the type of queues, topics or subscriptions; *also* are further properties."""
     names = tuple(uncapitalised(name) for name in PROVIDERS[f"mns.{table.title.lower()}"].names)
     return RosType(
         f"mns.{table.title.lower()}",
@@ -247,12 +247,12 @@ def _messages(table: Shape, *also: Field) -> RosType:
 
 
 def _written_in_small(own: RosType, body: Values) -> Values:
-    """Return the members of a body whose names begin with capital letters in the API too."""
+    """Return the members of a body, whose names begin with a capital letter in the API too."""
     return written_members(own.table, {uncapitalised(name): value for name, value in body.items()}, capital=True)
 
 
 BUCKET = ("AccessControl", "StorageClass")
-"""What files say of a bucket."""
+"""The properties of a bucket in files."""
 
 
 def _role_written(own: RosType, body: Values) -> Values:
@@ -330,4 +330,4 @@ ROS_TYPES: Mapping[str, RosType] = {
         "ram.attachment", _needed("policyName", "policyType", "roleName"), written=lambda own, body: {}
     ),
 }
-"""By type, in the words of templates."""
+"""The types by their names in templates."""

@@ -19,7 +19,7 @@ from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
 from emulator.wire.schema.kinds import AS_WRITTEN, TEXT, Field, member, needed
 
 Component = Callable[[Build, LocatedValue, LocatedValue], None]
-"""Adds what a module stands for: the module, and its properties with their variables replaced."""
+"""Adds the resources of a module: the module, and its properties with variables replaced."""
 
 
 FLOW = (
@@ -33,12 +33,12 @@ FLOW = (
     member("schedules", AS_WRITTEN),
 )
 WRITTEN_HERE = "# written here\n"
-"""What an export writes before a definition of one line, which would be the name of a file."""
+"""Put before a definition of one line in an export, which would be read as a file name otherwise."""
 SCHEDULE = (Field("name", "name", TEXT, required=True, names={"file": ("name", "scheduleName")}), *service_fields.RUNS)
 
 
 def flow(build: Build, part: LocatedValue, props: LocatedValue) -> None:
-    """Add a flow, whose definition is a file, a text or written out, and its schedules."""
+    """Add a flow, whose definition is a file, a text or a map, and its schedules."""
     values = members(props, FLOW, capital=False)
     definition = values.get("definition")
     if isinstance(definition, str) and "\n" not in definition.strip() and not definition.startswith("{"):
@@ -125,7 +125,7 @@ COMPONENTS: Mapping[str, Component] = {
     "ram-policy": _POLICY_TYPE.add,
     "ram-role": _ROLE_TYPE.add,
 }
-"""By name. ``fc-deploy`` and ``nodejs-runtime`` take what ``fc`` takes; they packed and built before that did."""
+"""The components by name. ``fc-deploy`` and ``nodejs-runtime`` are predecessors of ``fc`` with the same properties."""
 
 _TOLD_BY = {
     "functionName": "fc3", "function": "fc", "service": "fc", "layerName": "fc3-layer", "domainName": "fc3-domain",
@@ -133,5 +133,5 @@ _TOLD_BY = {
 
 
 def component_of_props(props: Mapping[str, Any]) -> str | None:
-    """Return the name of the component that has such properties, None when several or none have."""
+    """Return the component that has one of these properties and is known by it, None when there is none."""
     return next((name for member, name in _TOLD_BY.items() if member in props), None)

@@ -30,7 +30,7 @@ REGION = member("region")
 
 
 _HANDLER = "index.handler"
-"""The handler of a function that names none: the component asks for none, the API does. Its value is assumed."""
+"""The handler of a function without one, which the API requires but the component does not. Its value is assumed."""
 
 DOMAIN_2 = (
     needed("domainName"),
@@ -67,7 +67,7 @@ _SERVICE = (
 
 
 def _role(build: Build, part: LocatedValue, logical: str) -> str:
-    """Add a role that component fc or ram makes, with its policies, and return its resource name.
+    """Add a role of component fc or ram with its policies, and return its ARN.
 
     Source: devsapp/fc docs/zh/yaml/service.md; awesome-fc/fc-fnf-video-processing ram.yaml.
     """
@@ -84,7 +84,7 @@ def _role(build: Build, part: LocatedValue, logical: str) -> str:
 
 
 def _policy_of_role(build: Build, part: LocatedValue, role: str, logical: str) -> None:
-    """Add a policy and that the role has it: one of the cloud's by its name, or one that is written out."""
+    """Add a policy of a role: one of the cloud's, given by name, or a new one, given by its statements."""
     if not isinstance(part.value, dict):
         own = part.text()
         attach(build, part, role, SYSTEM, own, logical=f"{logical}/{own}")
@@ -120,7 +120,7 @@ def fc(build: Build, part: LocatedValue, props: LocatedValue) -> None:
     key = ("fc.service", (name,))
     if log := fields.log_of_auto_service(place.member("logConfig").value, build.account, build.region, name):
         service["logConfig"] = log
-    if not build.describes(*key):  # several modules may share a service
+    if not build.describes(*key):  # several modules may share the service
         properties = {"description": "", **build.with_role(service)}
         build.add(place, *key, properties, logical=f"{part.name}/service")
     place = props.member("function")
@@ -174,7 +174,7 @@ def _trigger(build: Build, function: Resource, part: LocatedValue, prefix: str, 
 
 
 def _source(build: Build, kind: TriggerKind, config: Mapping[str, Any]) -> str | None:
-    """Return the resource name of the source that a configuration of component fc only names.
+    """Return the ARN of the event source that a configuration of component fc names.
 
     Source: devsapp/fc docs/zh/yaml/triggers.md; forms of the names from devsapp/fc3 __tests__/e2e/trigger.
     """
@@ -200,7 +200,7 @@ _NAMES_OF_SOURCES = frozenset({"topicName", "bucketName", "instanceName", "table
 
 
 def _trigger_config(kind: TriggerKind, content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configuration without what only names the source; ``Key.Prefix`` is taken apart."""
+    """Return a configuration without the members that name the source; ``Key.Prefix`` is split."""
     values = {key: value for key, value in content.items() if key not in _NAMES_OF_SOURCES}
     match kind:
         case "http":
@@ -229,11 +229,11 @@ _TOKEN_PARTS = {
     "tokenLookup": ("readPosition", "parameterName", "prefix"),
     "claimPassBy": ("mappingParameterPosition", "claimName", "mappingParameterName"),
 }
-"""What the component joins with colons; the prefix goes when there is none."""
+"""Members that the component joins with colons; the first is left out when it is empty."""
 
 
 def _rules_of_tokens(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the configuration of tokens with its lists of maps as the texts that the API takes.
+    """Return the configuration of tokens, with lists of maps converted to the texts that the API takes.
 
     Source: devsapp/fc3 src/interface/trigger.ts, convertIHttpTriggerConfig.
     """
@@ -349,7 +349,7 @@ def _domain_3(build: Build, place: LocatedValue, *, logical: str, function: str 
 
 
 def _with_route(shared: Resource, route: dict[str, Any]) -> Resource:
-    """Return a domain with another route: that of another function of the file."""
+    """Return a domain with a route added, that of another function in the file."""
     routes = [*shared.properties["routeConfig"]["routes"], route]
     return replace(shared, properties={**shared.properties, "routeConfig": {"routes": routes}})
 

@@ -20,11 +20,11 @@ _ARGUMENT = r"""(?:'([^']*)'|"([^"]*)"|(\w+\(.*\))|([^,'"()]*))"""
 _ARGUMENTS = re.compile(rf"\s*{_ARGUMENT}\s*(?:,\s*{_ARGUMENT}\s*)?", re.DOTALL)
 _DEEPEST = 20
 ENVIRONMENT = "testing"
-"""What the environment of a deployment is called: the name of one that nobody has given another."""
+"""The name of the environment of a deployment, unless another was chosen."""
 
 
 class Variables:
-    """What variables stand for in a file; *modules* are its resources by name, *environ* the process's variables."""
+    """The values of variables in a file; *modules* are its resources by name, *environ* the process's variables."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class Variables:
                 return self._json(part, argument)
 
     def _argument(self, part: LocatedValue, forms: Sequence[str | None]) -> Any:
-        """Return an argument, in quotes, a call itself or as it is; None when there is none."""
+        """Return an argument of a call: quoted, a call itself, or plain; None when there is none."""
         call = _CALL.fullmatch(forms[2]) if forms[2] else None
         if call is not None:
             return self._called(part, call[1], call[2])

@@ -26,9 +26,9 @@ _LONGEST_LINEAGE = 10
 
 
 def extended(root: LocatedValue, files: Files) -> LocatedValue:
-    """Return a file merged with the one it extends, that with the next; maps are merged, all else is replaced.
+    """Return a file merged with the one it extends, and so on; maps are merged, other values replaced.
 
-    What comes from another file has the place of what it belongs to in this one.
+    A value from another file has the place of its enclosing part in this one.
 
     Source: Serverless Devs, "Yaml extend".
     """
@@ -45,7 +45,7 @@ def extended(root: LocatedValue, files: Files) -> LocatedValue:
 
 
 def _base(place: LocatedValue, text: str) -> Any:
-    """Return what the text of an extended file says; what is wrong with it has its place in that file."""
+    """Return the value of an extended file's text; problems have their places in that file."""
     try:
         return whole(text, Findings()).value
     except FileProblems as error:
@@ -63,7 +63,7 @@ def _merged(base: Any, own: Any) -> Any:
 def read_project(
     root: LocatedValue, target: Target, files: Files, environ: Mapping[str, str], *, actions_run: bool
 ) -> Blueprint:
-    """Return what an ``s.yaml`` says.
+    """Return the blueprint of an ``s.yaml``.
 
     Raises: FileProblems.
     """
@@ -71,7 +71,7 @@ def read_project(
         if entry.name not in _TOP:
             near = suggestion(entry.name, list(_TOP))
             if isinstance(entry.value, (dict, list)) and not near:
-                entry.note("there is no such section")  # a section of anchors for other parts is one of these
+                entry.note("there is no such section")  # it may hold YAML anchors for other parts
             else:
                 entry.problem("there is no such section", near)
     for each in _texts(root):
@@ -103,11 +103,11 @@ def read_project(
 
 
 _FREE = frozenset({"actions", "definition", "description", "environmentVariables", "event", "payload"})
-"""Whose texts may hold for themselves what elsewhere is a place that nobody has filled in."""
+"""Members whose texts may contain double braces that are not placeholders of a project template."""
 
 
 def _texts(part: LocatedValue) -> Iterator[LocatedValue]:
-    """Yield every text of a file but that of its ``access``, which has no effect."""
+    """Yield every text of a file except that of its ``access``, which has no effect."""
     if isinstance(part.value, (dict, list)):
         for each in part.entries() if isinstance(part.value, dict) else part.items():
             yield from _texts(each)
@@ -116,7 +116,7 @@ def _texts(part: LocatedValue) -> Iterator[LocatedValue]:
 
 
 def _modules(root: LocatedValue) -> dict[str, LocatedValue]:
-    """Return the resources by name, with what each takes over from a template."""
+    """Return the resources by name, each merged with the template it extends."""
     section = root.member("resources" if root.member("resources").value is not None else "services")
     return {part.name: _with_template(root, part) for part in section.entries()}
 
@@ -145,14 +145,14 @@ _BEFORE = re.compile(r"(?:pre-)?(?:deploy|build)|pre-\$\{regex\(['\"](.*)['\"]\)
 
 @frozen
 class ActionCommand:
-    """A command that the file wants run before a deployment; ``folder`` is relative to that of the file."""
+    """A command to run before a deployment; ``folder`` is relative to that of the file."""
 
     command: str
     folder: str
     mark: Mark
 
     def __str__(self) -> str:
-        """The command and where it runs, for people."""
+        """The command and its folder, for people."""
         return self.command if self.folder in {".", "./"} else f"{self.command} (in {self.folder})"
 
 
@@ -197,7 +197,7 @@ def _is_before(occasion: str) -> bool:
 
 
 def _note_actions(place: LocatedValue) -> None:
-    """Note the actions that are not run whatever the command's options: components, plugins and later occasions."""
+    """Note the actions that are never run: components, plugins, and actions for later occasions."""
     for occasion in place.member("actions").entries():
         items = occasion.value if isinstance(occasion.value, list) else []
         if not _is_before(occasion.name) or any(not isinstance(item, dict) or "run" not in item for item in items):
@@ -236,7 +236,7 @@ def _is_path(name: str) -> bool:
 
 
 def _of_folder(place: LocatedValue, name: str, props: LocatedValue) -> Component | None:
-    """Return the component that lies in a folder, known by the properties it is given."""
+    """Return the component of a folder, recognized by its properties."""
     known = component_of_props(props.value if isinstance(props.value, dict) else {})
     if known is None:
         place.problem(Phrase("the properties in {name} do not identify a component: name it, such as fc3", name=name))

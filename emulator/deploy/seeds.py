@@ -1,7 +1,7 @@
-"""Flows, schedules, buckets and roles of ``localyun.yaml``, what it deploys and the commands it runs.
+"""Flows, schedules, buckets and roles of ``localyun.yaml``, its deployments and its commands.
 
-Resources are made or changed at every start by the services' own methods, which check them; what the file alone shows
-to be wrong is refused before. Deployments and commands are processes of their own: what they say goes to the log.
+Resources are created or changed at every start by the services' own methods, which check them; mistakes visible in the
+file alone are refused before. Deployments and commands are processes of their own, whose output goes to the log.
 """
 
 import asyncio
@@ -38,9 +38,9 @@ from emulator.wire.schema.kinds import AS_WRITTEN, TEXTS, JsonText, OneOf, Shape
 _log = logging.getLogger(__name__)
 
 _SHOWN = 4000
-"""Characters of what a failed command has written that an error repeats."""
+"""Characters of a failed command's output that an error repeats."""
 _LAST_LINE = 200
-"""So many of the last line stand in a problem of the status."""
+"""Characters of the last line of output that a problem of the status repeats."""
 
 
 FLOW = Shape(
@@ -60,7 +60,7 @@ BUCKET = record(
 ROLE = roles.ROLE.extended(
     member("Policies", TEXTS)._replace(help=("names of the attached policies", "附加的策略名称"))
 )
-"""The attributes of each kind; docs/configuration.md lists them."""
+"""The attributes of each kind in the file; docs/configuration.md lists them."""
 
 SHAPES: Mapping[str, Shape] = {"flows": FLOW, "schedules": SCHEDULE, "buckets": BUCKET, "roles": ROLE}
 _DEFINITION_FILES = (".yml", ".yaml", ".json")
@@ -68,14 +68,14 @@ _DEFINITION_FILES = (".yml", ".yaml", ".json")
 
 @frozen(kw_only=False)
 class Seed:
-    """A resource and the attributes the file names, checked for their kind."""
+    """A resource with its attributes in the file, checked."""
 
     part: LocatedValue
     values: dict[str, Any]
 
 
 class Seeds:
-    """What a configuration declares; *read_fault* takes each of the faults, and reports as a problem what is wrong.
+    """The resources, deployments, commands and faults in a configuration; *read_fault* reads and checks a fault.
 
     Raises: ConfigError with the places of all that cannot be made.
     """
@@ -107,13 +107,13 @@ class Seeds:
         check(root.findings)
 
     def apply_messaging(self, service: MessageService) -> None:
-        """Make or change queues and topics; see `Declarations.apply`."""
+        """Create or change queues and topics; see `Declarations.apply`."""
         self._messaging.apply(service)
 
     async def apply(self, access: AccessManagement, objects: LazyStorage, workflow: Workflow) -> None:
-        """Make what is missing beside queues and topics, and change what differs.
+        """Create or change the resources other than queues and topics.
 
-        Raises: ConfigError for what a service refuses.
+        Raises: ConfigError when a service refuses one.
         """
         makers: Mapping[str, Callable[[Seed], Awaitable[None]]] = {
             "roles": lambda seed: self._apply_role(seed, access),
@@ -183,11 +183,11 @@ class Seeds:
         except WorkflowError:
             await workflow.schedules.create(self._tenant, flow, name, ScheduleSettings(**chosen))
             return
-        if replace(before, **chosen) != before:  # else the beat of an interval would begin anew at each start
+        if replace(before, **chosen) != before:  # an update restarts the period of an interval
             await workflow.schedules.update(self._tenant, flow, name, lambda settings: replace(settings, **chosen))
 
     def _read_definition(self, seed: Seed) -> None:
-        """Put the text of a definition in the place of the name of its file, and of a map."""
+        """Replace the file name of a definition, or a map, by the definition's text."""
         value = seed.values.get("Definition")
         if isinstance(value, str) and "\n" not in value and value.endswith(_DEFINITION_FILES):
             path = self._folder / value
@@ -202,15 +202,15 @@ class Seeds:
             seed.values["Definition"] = value
 
     def _name_role(self, seed: Seed) -> None:
-        """Put the resource name of a role of the account in the place of its name."""
+        """Replace the name of a role by its ARN."""
         role = seed.values.get("RoleArn")
         if role and not role.startswith("acs:"):
             seed.values["RoleArn"] = f"acs:ram::{self._tenant.account}:role/{role}"
 
     async def deploy(self, environment: Mapping[str, str]) -> None:
-        """Deploy each of the files, in their order; *environment* leads to this emulator.
+        """Deploy the files in order; *environment* has the variables that lead to this emulator.
 
-        Raises: ConfigError with the words of the command.
+        Raises: ConfigError with the output of the command.
         """
         for each in self._deployments:
             code, said = await self._run(own_command("deploy", "--yes", each.text()), environment)
@@ -220,7 +220,7 @@ class Seeds:
                 )
 
     async def ready(self, environment: Mapping[str, str]) -> None:
-        """Run the commands for a ready emulator in order; one that fails is logged, a problem, and the last."""
+        """Run the commands in order, once the emulator is ready; one that fails is logged, a problem, and the last."""
         for each in self._hooks:
             name = ".".join(each.path)
             _log.info("%s runs: %s", name, each.text())
@@ -233,7 +233,7 @@ class Seeds:
                 return
 
     async def _run(self, command: str | Sequence[str], environment: Mapping[str, str]) -> tuple[int, str]:
-        """Run a line of the shell, or a program with its arguments; return its exit code and what it has written."""
+        """Run a shell line, or a program with arguments; return its exit code and output."""
         how: dict[str, Any] = {
             "cwd": self._folder,
             "env": {**os.environ, **environment, "PATH": _with_own_folder(os.environ.get("PATH", os.defpath))},
@@ -254,12 +254,12 @@ class Seeds:
 
 
 def _with_own_folder(path: str) -> str:
-    """Return a search path that ends where ``localyun`` is, for those who have not activated its environment."""
-    return os.pathsep.join((path, os.path.dirname(sys.executable)))  # noqa: PTH120 - a text for a variable
+    """Return a search path with the folder of ``localyun`` at its end, for users without an activated environment."""
+    return os.pathsep.join((path, os.path.dirname(sys.executable)))  # noqa: PTH120 - the value of a variable is a string
 
 
 def _chosen(seed: Seed, shape: Shape) -> dict[str, Any]:
-    """Return the settings that the file names, as the service keeps them."""
+    """Return the settings in the file, as the service keeps them."""
     chosen = {each.attribute: (each, seed.values[each.name]) for each in shape.stored if each.name in seed.values}
     return {name: _json(value) if isinstance(row.kind, JsonText) else value for name, (row, value) in chosen.items()}
 
@@ -271,13 +271,13 @@ def _hooks(part: LocatedValue) -> list[LocatedValue]:
             occasion.problem("there is no such occasion; commands run when the emulator is ready")
             continue
         for command in occasion.items():
-            command.text()  # what is none is a problem
+            command.text()  # reports a command that is not a string
             commands.append(command)
     return commands
 
 
 def _failure(name: str, code: int, said: str) -> Phrase:
-    """Return that a command has failed, with the last line that it has written."""
+    """Return the message about a failed command, with the last line of its output."""
     if not said:
         return Phrase("{name} has failed with exit code {code}", name=name, code=code)
     last = said.splitlines()[-1][-_LAST_LINE:]

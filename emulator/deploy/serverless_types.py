@@ -25,7 +25,7 @@ _REFERS = re.compile(r"!(?:Ref|GetAtt|Sub|Join)\b|\bRef['\"]?\s*:|\bFn::")
 
 
 def definition_in_file(build: Build, place: LocatedValue) -> str | None:
-    """Return the definition in the file that *place* names; its text as it is where it refers to nothing."""
+    """Return the definition in the file named by *place*, with its references replaced by values."""
     text = build.definition(place)
     if text is None or not _REFERS.search(text):
         return text
@@ -51,7 +51,7 @@ def definition_in_file(build: Build, place: LocatedValue) -> str | None:
 
 
 def names_in_file(build: Build, resource: LocatedValue) -> set[str]:
-    """Return the names that the definition file of a resource may refer to; problems are reported when it is read."""
+    """Return the names that a resource's definition file may refer to; problems are reported when it is read."""
     place = resource.member("Properties").member("DefinitionUri")
     if not isinstance(place.value, str):
         return set()
@@ -78,7 +78,7 @@ REFUSED = frozenset(
         "ALIYUN::ROS::WaitCondition", "ALIYUN::ROS::Sleep",
     }
 )  # fmt: skip
-"""Types of services that have no counterpart here; they are noted and left out."""
+"""Types of services without a counterpart here; they are noted and left out."""
 
 _RESERVED = frozenset({"Type", "Properties", "DependsOn", "Condition", "Metadata", "Description", "DeletionPolicy"})
 _EVENTS: Mapping[str, TriggerKind] = {
@@ -166,7 +166,7 @@ _NEEDED: Mapping[TriggerKind, str] = {"oss": "BucketName", "mns_topic": "TopicNa
 _NESTED: Mapping[TriggerKind, tuple[str, ...]] = {
     "log": ("SourceConfig", "JobConfig", "LogConfig"), "cdn_events": ("Filter",),
 }  # fmt: skip
-"""Parts of configurations that are passed on as they are but for the capitals of their members."""
+"""Parts of configurations that are passed on unchanged except for the case of their names."""
 
 
 def _source(build: Build, kind: TriggerKind, own: Mapping[str, Any], place: LocatedValue) -> str | None:
@@ -192,7 +192,7 @@ def _source(build: Build, kind: TriggerKind, own: Mapping[str, Any], place: Loca
 
 
 def topics_in_events(service_part: LocatedValue) -> set[str]:
-    """Return the names of the topics in the events of a service's functions; their triggers are made after them."""
+    """Return the names of the topics in the events of a service's functions; they are created before the triggers."""
     functions = (entry for entry in service_part.unreported().entries() if entry.name not in _RESERVED)
     events = (event for function in functions for event in function.member("Events").entries())
     topics = (event.member("Properties").member("TopicName").value for event in events)

@@ -44,9 +44,9 @@ _REQUEST_ID = member("requestId", Noted("it names a request; each here has its o
 
 
 def fields_of(table: Shape, *, capital: bool = True) -> tuple[Field, ...]:
-    """Return the fields for the attributes of a resource, from the service's table.
+    """Return the fields for the attributes of a resource in files, from the service's table.
 
-    Without *capital* the other names of an attribute may begin with a small letter too.
+    Without *capital* an attribute's other names may also begin with a lowercase letter.
     """
     rows = []
     for each in table.of_form("file"):
@@ -57,36 +57,36 @@ def fields_of(table: Shape, *, capital: bool = True) -> tuple[Field, ...]:
 
 
 def _kind(kind: Kind) -> Kind:
-    """Return the kind of an attribute, whose members files may spell with a small letter too."""
+    """Return the kind of an attribute; names of its members may also begin with a lowercase letter."""
     if not isinstance(kind, Shape):
         return kind
     return Shape("", (each._replace(names={FORM: (uncapitalised(each.name), each.name)}) for each in kind))
 
 
 ATTRIBUTES = tuple(each._replace(required=False) for each in fields_of(model.FLOW))
-"""What every kind of file says of a flow, beside its name and its definition."""
+"""The attributes of a flow in every kind of file, besides name and definition."""
 
 FLOW = (member("name"), needed("definition", JSON_TEXT), *ATTRIBUTES, _REQUEST_ID)
 RUNS = fields_of(model.SCHEDULE.with_kinds(Payload=Also(JSON_TEXT, payload)))
-"""What every kind of file says of a schedule."""
+"""The attributes of a schedule in every kind of file."""
 
 SCHEDULE = (needed("flowName"), needed("scheduleName"), *RUNS, _REQUEST_ID)
 
 
 def flow_properties(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a flow as the API takes it."""
+    """Return the properties of a flow for the API."""
     given = {each.name: values.get(uncapitalised(each.name)) for each in model.FLOW.of_form(FORM)}
     said = {"Description": given["Description"] or "", "Type": given["Type"] or "FDL"}
     return {"Definition": values.get("definition"), **given, **said}
 
 
 def schedule_properties(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schedule as the API takes it."""
+    """Return the properties of a schedule for the API."""
     return api_properties(model.SCHEDULE, values)
 
 
 def api_properties(table: Shape, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes as the management API takes them; those the file does not name have their defaults."""
+    """Return the attributes for the management API, with defaults for those that are not in the file."""
     properties = {}
     for each in table.of_form("file"):
         default = None if isinstance(each.kind, Flag) and each.kind.words else table.default_of(each)
@@ -96,7 +96,7 @@ def api_properties(table: Shape, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def file_values(table: Shape, properties: Mapping[str, Any], *, capital: bool) -> dict[str, Any]:
-    """Return what a file says so that `api_properties` reads *properties*: the table backwards."""
+    """Return the values in a file from which `api_properties` makes *properties*: its inverse."""
     values = {}
     for each in table.of_form("file"):
         value = properties.get(each.name_in("rpc"))
@@ -109,7 +109,7 @@ def file_values(table: Shape, properties: Mapping[str, Any], *, capital: bool) -
 
 
 def message_properties(build: Build, table: Shape, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a queue, topic or subscription as the API takes it; an endpoint that is a bare name is a queue of here."""
+    """Return the properties of a queue, topic or subscription for the API; a bare name as endpoint is a queue here."""
     if table is SUBSCRIPTION:
         endpoint = str(values.get("endpoint") or "")
         if ":" not in endpoint and not has_token(endpoint):
@@ -155,7 +155,7 @@ POLICY = (
 
 
 def bucket_properties(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is kept of a bucket, in the words of templates."""
+    """Return the properties of a bucket that are kept, by their names in templates."""
     return {
         "AccessControl": values.get("accessControl") or "private",
         "StorageClass": values.get("storageClass") or "Standard",
@@ -164,7 +164,7 @@ def bucket_properties(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def add_policies_of_role(build: Build, part: LocatedValue, role: Resource, values: Mapping[str, Any]) -> None:
-    """Add the policies written into a role and those it only names; in a template they have types too."""
+    """Add the policies defined in a role, and attach those it names; in a template these have types too."""
     policy_type, attachment_type = (POLICY_TYPE, ATTACHMENT_TYPE) if role.type == ROLE_TYPE else ("", "")
     for policy in values.get("policies") or []:
         own = str(policy.get("policyName"))
@@ -178,7 +178,7 @@ def add_policies_of_role(build: Build, part: LocatedValue, role: Resource, value
 
 
 def add_roles_of_policy(build: Build, part: LocatedValue, policy: Resource, values: Mapping[str, Any]) -> None:
-    """Add that the roles which a policy names have it."""
+    """Attach a policy to the roles that it names."""
     for role in values.get("roles") or []:
         type_name = ATTACHMENT_TYPE if policy.type == POLICY_TYPE else ""
         attach(build, part, role, CUSTOM, policy.identity[0], type_name=type_name, logical=f"{part.name}/{role}")

@@ -43,9 +43,10 @@ def _text(value: Any) -> str:
 
 @dataclass(eq=False)
 class _Rpc(ResourceProvider):
-    """What has an action each to create, show, change and delete it.
+    """A resource with one action each to create, show, change and delete it.
 
-    *names* are the parameters that its identity goes into too; *member* is where an answer holds it, "" for the whole.
+    *names* are also the parameters for its identity; *member* is the answer's member with the resource, "" for the
+    whole answer.
     """
 
     version: str
@@ -66,7 +67,7 @@ class _Rpc(ResourceProvider):
         _call(api, self.version, self.actions[3], self._identity(identity))
 
     def _perform(self, api: ApiClient, action: str, identity: Identity, parameters: Mapping[str, Any]) -> ActualState:
-        """Call an action and return what is shown afterwards."""
+        """Call an action and return the resource as it is shown afterwards."""
         _call(api, self.version, action, {**parameters, **self._identity(identity)})
         return self.find(api, identity, {}) or ActualState({})
 
@@ -78,7 +79,7 @@ class _Rpc(ResourceProvider):
 
 
 class _Flow(_Rpc):
-    """A flow; the service shows no description that is empty, and creates none without one."""
+    """A flow; the service does not show an empty description, but requires one to create a flow."""
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
         return super().create(api, replace(resource, properties={"Description": "", **resource.properties}))
@@ -88,10 +89,10 @@ _MADE_BY_TRIGGER = re.compile(r"fc-[0-9a-f-]{36}")
 
 
 class _Subscription(_Rpc):
-    """A subscription; how its endpoint is reached follows from the endpoint."""
+    """A subscription; its push type follows from its endpoint."""
 
     def is_made_by_another(self, resource: Resource) -> bool:
-        """Whether a trigger of a topic has made it."""
+        """Whether the trigger of a topic has created it."""
         to_function = str(resource.properties.get("Endpoint")).startswith("acs:fc:")
         return to_function and _MADE_BY_TRIGGER.fullmatch(resource.identity[-1]) is not None
 
@@ -114,7 +115,7 @@ def _push_type(endpoint: str) -> str:
 
 
 class _Role(_Rpc):
-    """A role; the trust document is changed under a name of its own."""
+    """A role; the parameter that changes the trust document has another name."""
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
         parameters = {
@@ -126,7 +127,7 @@ class _Role(_Rpc):
 
 
 class _Policy(_Rpc):
-    """A policy of the account's own; a change is a new default version, and the one before goes."""
+    """A custom policy; a change creates a new default version and deletes the previous one."""
 
     def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
         parameters = {"PolicyDocument": resource.properties.get("PolicyDocument"), "SetAsDefault": True}
@@ -146,7 +147,7 @@ class _Policy(_Rpc):
 
 
 class _Attachment(Immutable):
-    """That a role has a policy."""
+    """The attachment of a policy to a role."""
 
     def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content | None:
         kind, policy, role = identity
@@ -167,7 +168,7 @@ class _Attachment(Immutable):
 
 
 def _names(resource: Shape) -> tuple[str, ...]:
-    """Return the attributes of a queue, topic or subscription as the management API names them."""
+    """Return the attributes of a queue, topic or subscription by their names in the management API."""
     return tuple(each.name_in("rpc") for each in resource.of_form("file"))
 
 
@@ -191,7 +192,7 @@ def _queue_or_topic(kind: str, group: Group, table: Shape) -> _Rpc:
 
 
 class _Bucket(ResourceProvider):
-    """A bucket: its ACL can be changed, its storage class cannot; the objects of a removed one are gone."""
+    """A bucket: its ACL can be changed, its storage class cannot; objects are deleted with it."""
 
     def show(self, api: ApiClient, identity: Identity, attributes: Attributes) -> Content:
         answer = parse(api.objects("GET", f"/{identity[0]}?bucketInfo"))
@@ -204,7 +205,7 @@ class _Bucket(ResourceProvider):
         }
 
     def create(self, api: ApiClient, resource: Resource) -> ActualState:
-        properties = resource.properties  # what is left out has the default of the service
+        properties = resource.properties  # the service chooses the values of those left out
         storage, acl = properties.get("StorageClass"), properties.get("AccessControl")
         settings = (
             Element("CreateBucketConfiguration", children=[Element("StorageClass", storage)]) if storage else None
@@ -220,7 +221,7 @@ class _Bucket(ResourceProvider):
         return ActualState(dict(resource.properties))
 
     def remove(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
-        """DeleteBucket, with ``DeletionForce`` after all its objects."""
+        """Delete the bucket; with ``DeletionForce``, its objects first."""
         if attributes.get("DeletionForce") == "true":
             self._empty(api, identity[0])
         api.objects("DELETE", f"/{identity[0]}")

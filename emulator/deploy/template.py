@@ -1,7 +1,6 @@
-"""ROS and Funcraft templates -> a blueprint: parameters, conditions, and resources in the order of their needs.
+"""ROS and Funcraft templates -> a blueprint: parameters, conditions, and resources in the order of their dependencies.
 
-What each type of resource is comes from the tables of `emulator.deploy.serverless_types` and
-`emulator.deploy.ros_types`.
+The types of resources are in the tables of `emulator.deploy.serverless_types` and `emulator.deploy.ros_types`.
 
 Source: Resource Orchestration Service, structure of a template; Funcraft, specification 2018-04-03.
 """
@@ -41,7 +40,7 @@ _RESOURCE = ("Type", "Properties", "DependsOn", "Condition", "Metadata", "Descri
 
 
 def read_template(root: LocatedValue, target: Target, files: Files, parameters: Mapping[str, str]) -> Blueprint:
-    """Return what a template says; *parameters* are its parameters by name.
+    """Return the blueprint of a template; *parameters* are the values of its parameters by name.
 
     Raises: FileProblems.
     """
@@ -84,7 +83,7 @@ def _parameters(section: LocatedValue, parameters: Mapping[str, str]) -> dict[st
         if value is None:
             if not (part.findings.may_lack_values and _text(part.value.get("NoEcho", False)).lower() == "true"):
                 part.problem(Phrase("needs a value: --parameter {name}=...", name=name))
-            values[name] = unset(name)  # what refers to it is not to blame
+            values[name] = unset(name)  # what refers to it is not reported too
             continue
         values[name] = _typed(part, value)
         _check_allowed(part, values[name])
@@ -152,9 +151,9 @@ def _is_wanted(part: LocatedValue, scope: Scope) -> bool:
 
 
 class _Names(NamedTuple):
-    """What the parts of a template may name: resources, and functions within services.
+    """The names in a template: resources, and functions within services.
 
-    ``inside`` is the service of a function by the name of both in one; ``owners`` by the function's own name too.
+    ``inside`` is a function's service by the joined name of both; ``owners`` by the function's own name too.
     """
 
     resources: Mapping[str, LocatedValue]
@@ -179,7 +178,7 @@ def _needs(part: LocatedValue, names: _Names, build: Build) -> set[str]:
     elif part.value.get("Type") == SERVICE_TYPE:
         there = ((topic, names.resources.get(topic)) for topic in topics_in_events(part))
         mentioned |= {topic for topic, made in there if made is not None and made.value.get("Type") == TOPIC_TYPE}
-    mentioned |= {name.partition("/")[0] for name in mentioned}  # service/function
+    mentioned |= {name.partition("/")[0] for name in mentioned}  # of service/function, the service
     inner = {names.owners[name] for name in named if name in names.owners}
     inner |= {names.inside[name] for name in mentioned if name in names.inside}
     return mentioned.union(named, inner - {part.name})

@@ -1,6 +1,6 @@
 """The functions of a template whose value follows from their arguments alone.
 
-Each takes the evaluated argument and may raise one of `REFUSALS` when it makes no sense; `Misuse` has words of its own.
+Each takes the evaluated argument and may raise one of `REFUSALS` for an invalid one; `Misuse` has a message of its own.
 
 Source: Resource Orchestration Service, functions of templates.
 """
@@ -16,7 +16,7 @@ from typing import Any
 from emulator.kernel.phrases import Phrase
 
 NOTHING = object()
-"""What ``ALIYUN::NoValue`` stands for: the property is not there."""
+"""The value of ``ALIYUN::NoValue``: the property is left out."""
 
 _LARGEST_TEXT = 1024 * 1024
 _LONGEST_EXPRESSION = 1000
@@ -24,11 +24,11 @@ _LONGEST_MATCHED = 1000
 
 
 class Misuse(ValueError):
-    """Arguments that make no sense, described in the function's own words."""
+    """Invalid arguments of a function; the text describes them."""
 
 
 def written(value: Any) -> str:
-    """Return a value as it is written into a text."""
+    """Return a value as text, for insertion into a text."""
     if value is None or value is NOTHING:
         return ""
     if isinstance(value, bool):
@@ -69,7 +69,7 @@ def _select(argument: Any) -> Any:
 
 
 def _replace(argument: Any) -> str:
-    """Replace keys by values, also those that a value has brought in: ``<arn>`` may hold ``<suffix>``.
+    """Replace keys by values, also in values inserted before: ``<arn>`` may contain ``<suffix>``.
 
     Source: the applications of awesome-fnf rely on the second pass; that it ends after as many passes as there are
     keys is assumed.
@@ -155,7 +155,7 @@ def _matches(argument: Any) -> bool:
 
 
 def _merge_maps(argument: Any) -> list[dict[str, Any]]:
-    """Turn ``{key: [values]}`` maps into one map for each place; a shorter list repeats its last value."""
+    """Turn ``{key: [values]}`` into a list of maps, one for each index; a shorter list repeats its last value."""
     columns = {key: values for each in argument for key, values in each.items()}
     if not all(isinstance(values, list) and values for values in columns.values()):
         raise Misuse("takes maps whose values are lists")
@@ -272,7 +272,7 @@ def _average(argument: Any) -> float:
 
 
 def _divided(first: int | float, second: int | float) -> int | float:
-    """Divide; of two whole numbers the quotient is whole. Source: ROS "Fn::Calculate"."""
+    """Divide; the quotient of two whole numbers is whole. Source: ROS "Fn::Calculate"."""
     return first // second if isinstance(first, int) and isinstance(second, int) else first / second
 
 
@@ -312,7 +312,7 @@ def _evaluated(node: ast.expr) -> int | float:
 
 
 def _cidr(argument: Any) -> list[str]:
-    """Divide a block of addresses: block, number of parts, and bits of an address in a part. Source: assumed."""
+    """Divide a block of addresses: block, number of parts, and host bits of each part. Source: assumed."""
     import ipaddress  # rarely needed
 
     block, count, bits = argument
@@ -322,10 +322,10 @@ def _cidr(argument: Any) -> list[str]:
 
 
 REFUSALS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError)
-"""What a function may raise for an argument that it cannot use."""
+"""The exceptions that a function may raise for an invalid argument."""
 
 AROUND_TOKENS = frozenset({"Fn::Join", "Fn::Str", "Fn::ListMerge", "Fn::Equals", "Fn::Replace"})
-"""Functions that may have tokens among their values: they look at none of them."""
+"""Functions whose arguments may contain tokens, as they do not look at the values."""
 
 VALUE_FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {
     "Fn::Join": _join,

@@ -1,4 +1,4 @@
-"""A page that shows what cases have taken of a flow: its graph in colours, and what is missing in words."""
+"""An HTML page of the coverage of flows by cases: the graph in colours, and the missing parts in words."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -19,14 +19,14 @@ _STYLE = (
 
 
 def page(title: str, flows: Iterable[tuple[str, Definition, Coverage]]) -> str:
-    """Return an HTML page about flows: the name of each, its definition and what of it was taken."""
+    """Return an HTML page about flows: the name of each, its definition and its coverage."""
     parts = [part for name, program, coverage in flows for part in _flow(name, program, coverage)]
     head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
     return "\n".join([f"{head}<style>{_STYLE}</style>", f"<h1>{escape(title)}</h1>", *parts, "</html>", ""])
 
 
 def picture_of(name: str, program: Definition, coverage: Coverage) -> str:
-    """Return the graph of a flow as SVG: what was not taken is pale."""
+    """Return the graph of a flow as SVG; steps and ways that no case has taken are pale."""
     model = build(program)
     entered = Counter[str]()
     for step in all_steps(program.steps):

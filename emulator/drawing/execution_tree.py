@@ -1,8 +1,8 @@
-"""The history of an execution as a tree: which steps were visited, in what, for how long and with what outcome.
+"""The history of an execution as a tree: the steps visited, their nesting, durations and outcomes.
 
-`Execution` takes events one at a time, so that a growing history can be shown while it grows. Each entry of a step is
-a `Visit`; steps nested in an option, branch or iteration stand in a `StepSequence` of the visit that owns them. Where
-an event belongs follows from the event that caused it: a branch goes on where its latest event left off.
+`Execution` takes events one at a time, so that a growing history can be shown while it grows. Each entry of a step is a
+`Visit`; steps nested in an option, branch or iteration stand in a `StepSequence` of the visit that owns them. The place
+of an event follows from the event that caused it: a branch continues where its latest event ended.
 """
 
 import json
@@ -14,7 +14,7 @@ from emulator.kernel.clock import Millis
 from emulator.wire.dates import parse_iso
 
 Outcome = Literal["running", "succeeded", "failed", "caught", "abandoned"]
-"""``caught``: left with an error that led on to another step; ``abandoned``: open when something around it ended."""
+"""``caught``: left with an error that led to another step; ``abandoned``: open when the enclosing step ended."""
 
 SequenceKind = Literal["flow", "option", "branch", "iteration"]
 
@@ -26,7 +26,7 @@ _FINAL = frozenset({"ExecutionSucceeded", "ExecutionFailed", "ExecutionStopped",
 
 
 class Detail:
-    """The detail of an event: a JSON object, decoded when a member is asked for that its text has.
+    """The detail of an event: a JSON object, decoded at the first access to a member whose name is in the text.
 
     Inputs and outputs are most of a history, and few of them are looked at.
     """
@@ -73,7 +73,7 @@ class Visit:
     """One entry of a step. ``input``, ``output`` and ``reply`` are JSON values, None when not recorded.
 
     ``number`` is the id of the event that entered it, ``goto`` the target of a jump. ``entry``, ``start``, ``exit`` and
-    ``answer`` are the details that values are read from when asked for, ``task`` the ARN that the scheduled task names.
+    ``answer`` are the details of its events, decoded on access; ``task`` is the ARN of the scheduled task.
     """
 
     step: str
@@ -95,22 +95,22 @@ class Visit:
 
     @property
     def input(self) -> Any:
-        """What the step was given."""
+        """The input of the step."""
         return self.entry.get("input")
 
     @property
     def mapped(self) -> Any:
-        """What the mappings have made of the input, None when the step has not started."""
+        """The input after the mappings, None when the step has not started."""
         return None if self.start is None else self.start.get("input")
 
     @property
     def output(self) -> Any:
-        """What the step has left behind."""
+        """The output of the step."""
         return None if self.exit is None else self.exit.get("output")
 
     @property
     def reply(self) -> Any:
-        """What the call of a task has answered."""
+        """The answer to the task's call."""
         return None if self.answer is None else self.answer.get("output")
 
     @property
@@ -125,7 +125,7 @@ class Visit:
 
     @property
     def resource(self) -> str:
-        """The ARN of what a task calls, empty for other steps."""
+        """The ARN that a task calls, empty for other steps."""
         return str(self.entry.get("resourceArn") or self.entry.get("action") or self.task)
 
     @property
@@ -152,7 +152,7 @@ class StepSequence:
 
 
 class _Strand:
-    """Where one line of control stands: the open visits, outermost first, and the sequence each new one goes into."""
+    """A line of control: the open visits, outermost first, and the sequence that the next visit is added to."""
 
     __slots__ = ("open", "parent", "sequence")
 
@@ -163,7 +163,7 @@ class _Strand:
 
 
 class Execution:
-    """What is known of an execution from the events added so far."""
+    """An execution, as far as the events added so far tell."""
 
     def __init__(self) -> None:
         self.sequence = StepSequence(kind="flow", entered=Millis(0))
@@ -186,7 +186,7 @@ class Execution:
         yield from _visits_in(self.sequence)
 
     def add(self, event: Mapping[str, Any]) -> Visit | None:
-        """Take the next event; return the visit it belongs to, None for those of the whole execution.
+        """Add the next event; return the visit it belongs to, None for an event of the whole execution.
 
         An event of a kind that is not known belongs to its step and changes nothing.
         """
@@ -195,7 +195,7 @@ class Execution:
         return self.record(number, cause, name, kind, parse_iso(event["Time"]), event.get("EventDetail") or "")
 
     def record(self, number: int, cause: int, name: str, kind: str, at: Millis, text: str) -> Visit | None:
-        """Take the next event, as `add` does, as the values it has; *cause* is the id of the event that caused it."""
+        """Add the next event as `add` does, given by its values; *cause* is the id of the event that caused it."""
         detail = Detail(text)
         if kind.startswith("Execution"):
             self._execution_event(kind, at, detail)
@@ -227,7 +227,7 @@ class Execution:
             _abandon(self.sequence, at)
 
     def _part_event(self, number: int, caused_by: _Strand, kind: str, at: Millis, detail: Detail) -> Visit | None:
-        """Take the begin or the end of a branch or an iteration, which may have a name of its own."""
+        """Add the begin or the end of a branch or an iteration, which may have a name of its own."""
         is_end = kind.endswith("Exited")
         around = caused_by.parent if is_end else caused_by
         if around is None or not around.open:
@@ -269,7 +269,7 @@ def _innermost(strand: _Strand, name: str) -> Visit | None:
 
 
 def _strand_at(strand: _Strand, name: str) -> _Strand:
-    """Return the innermost strand around *strand* standing at the step *name*: what ends a branch goes on outside."""
+    """Return the innermost enclosing strand at the step *name*: what follows a branch's end belongs outside of it."""
     candidate: _Strand | None = strand
     while candidate is not None:
         if _innermost(candidate, name) is not None:
@@ -281,7 +281,7 @@ def _strand_at(strand: _Strand, name: str) -> _Strand:
 def _enter(strand: _Strand, name: str, number: int, at: Millis, detail: Detail) -> Visit:
     sequence = strand.sequence
     if strand.open:
-        # The step that is open can only be a choice: branches and iterations have strands of their own.
+        # Only a choice can be open here: branches and iterations have strands of their own.
         choice = strand.open[-1]
         if not choice.sequences:
             choice.sequences.append(StepSequence(kind="option", entered=at, owner=choice))

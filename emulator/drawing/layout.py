@@ -1,4 +1,4 @@
-"""Sizes and places of everything in the picture of a flow, from the inside out: a box is as large as what is in it.
+"""Sizes and positions in the picture of a flow, computed from the inside out: a box is as large as its content.
 
 The result is a `Drawing`: flat lists in drawing order, with absolute coordinates, in pixels from the upper left corner.
 The same graph gives the same drawing, to the last digit.
@@ -23,12 +23,12 @@ _LABEL_ROOM = 170.0
 _PADDING = 9.0
 _LEAST_WIDTH = 112.0
 _POINT = 16.0
-"""What the shapes with points or round ends need more at each side."""
+"""Pixels that shapes with points or round ends need more at each side."""
 
 _FRAME_GAP = 14.0
 _STEM = 12.0
 _SHELF = 1400.0
-"""Branches that would be wider together than this go on below."""
+"""The width in pixels beyond which further branches are placed below."""
 
 _DOT = 10.0
 
@@ -43,13 +43,13 @@ class Rect:
     height: float
 
     def moved(self, dx: float, dy: float) -> "Rect":
-        """Return the rectangle elsewhere."""
+        """Return the rectangle moved by (*dx*, *dy*)."""
         return replace(self, x=self.x + dx, y=self.y + dy)
 
 
 @frozen
 class Box:
-    """A node. ``title``, ``about`` and ``note`` are lines of text; ``path`` is the scopes it stands in.
+    """A node. ``title``, ``about`` and ``note`` are lines of text; ``path`` are the enclosing scopes.
 
     ``head`` is the height of the part that holds the text, less than the whole when the node holds scopes.
     """
@@ -73,7 +73,7 @@ class Frame:
 
 @frozen
 class Tag:
-    """The label of an edge, in lines; stands on the edge."""
+    """The label of an edge, in lines; it is drawn on the edge."""
 
     rect: Rect
     lines: tuple[str, ...]
@@ -83,9 +83,9 @@ class Tag:
 
 @frozen
 class Route:
-    """An edge as the corners it runs through; ``joins``: it ends on another route to the same target.
+    """The line of an edge through ``points``; ``joins``: it ends on another route to the same target.
 
-    ``edge`` is None for the stems that lead from a choice to its options; ``leads`` is then the edge it goes on with.
+    ``edge`` is None for the stems that lead from a choice to its options; ``leads`` is then the edge that continues it.
     """
 
     points: tuple[Point, ...]
@@ -98,7 +98,7 @@ class Route:
 
 @dataclass(slots=True)
 class Drawing:
-    """Everything there is to draw. Boxes come before what is in them."""
+    """All parts of a picture. A box comes before its content."""
 
     width: float = 0.0
     height: float = 0.0
@@ -108,10 +108,10 @@ class Drawing:
     routes: list[Route] = field(default_factory=list)
     entry: float = 0.0
     exit: float = 0.0
-    """The places, as x, at which the scope is entered and left."""
+    """The x coordinates at which the scope is entered and left."""
 
     def take(self, other: "Drawing", dx: float, dy: float) -> None:
-        """Add what *other* holds, moved."""
+        """Add the parts of *other*, moved by (*dx*, *dy*)."""
         self.boxes += [replace(box, rect=box.rect.moved(dx, dy)) for box in other.boxes]
         self.frames += [replace(frame, rect=frame.rect.moved(dx, dy)) for frame in other.frames]
         self.tags += [replace(tag, rect=tag.rect.moved(dx, dy)) for tag in other.tags]
@@ -120,13 +120,13 @@ class Drawing:
 
 
 def draw(graph: Scope, notes: Mapping[str, str], say: Say = str) -> Drawing:
-    """Lay out a flow. *notes* has a line of text for steps by name, such as their state; *say* returns other words."""
+    """Lay out a flow. *notes* has a line of text by step, such as its state; *say* translates the words."""
     return _Layout(notes, say).scope(graph, (), is_option=False)
 
 
 @frozen
 class _Measured:
-    """A node's box at the origin and what is inside it; ``exits`` are the places its options are left at."""
+    """A node's box at the origin and its content; ``exits`` are the x coordinates of its options' ends."""
 
     box: Box
     inside: Drawing
@@ -189,7 +189,7 @@ class _Layout:
         return self._options(box) if node.kind == "choice" else self._branches(box)
 
     def _branches(self, box: Box) -> _Measured:
-        """Put branches side by side, each in a frame; too many go on below."""
+        """Place branches side by side, each in a frame; those beyond the shelf's width below."""
         inside = Drawing()
         x, y, shelf, right = _FRAME_GAP, box.head + _FRAME_GAP / 2, 0.0, 0.0
         for scope in box.node.scopes:

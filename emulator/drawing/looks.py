@@ -1,15 +1,15 @@
-"""How each kind of node looks, in SVG and in Mermaid."""
+"""The look of each kind of node, in SVG and in Mermaid."""
 
 from typing import Literal, NamedTuple, assert_never
 
 from emulator.drawing.model import Kind
 
 Outline = Literal["dot", "barred", "square", "round", "diamond", "double", "frame"]
-"""The shape of a node in SVG; a ``frame`` is drawn around what is inside."""
+"""The shape of a node in SVG; a ``frame`` is drawn around its content."""
 
 
 class Look(NamedTuple):
-    """The colour of a node's outline and of its kind's name, its shape, and what stands around its text in Mermaid.
+    """The colour of a node's outline and of its kind's name, its shape, and the brackets around its text in Mermaid.
 
     ``brackets`` is None for a kind that Mermaid draws as a subgraph, or not at all.
     """

@@ -1,7 +1,7 @@
 """A flow as Mermaid text, for pages that draw it themselves: README files, issues, wikis.
 
 Steps are named ``s1``, ``s2`` ... in the order of the definition, because names such as ``end`` mean something to
-Mermaid. Steps nested in a choice stand beside it, as the labels of the ways into them tell the option; branches and
+Mermaid. Steps nested in a choice are drawn beside it, with the option as the label of the way into them; branches and
 bodies are subgraphs.
 """
 
@@ -13,7 +13,7 @@ from emulator.drawing.model import END, START, Node, Scope, steps_of
 from emulator.drawing.states import COLOURS, State, StepState
 
 _CLASSES: dict[State, str] = {"not entered": "notEntered", "caught or retried": "caught"}
-"""Names of classes that are not those of their states."""
+"""Names of Mermaid classes that differ from those of their states."""
 
 
 def render(graph: Scope, title: str, states: Mapping[str, StepState] | None = None) -> str:
@@ -23,7 +23,7 @@ def render(graph: Scope, title: str, states: Mapping[str, StepState] | None = No
 
 
 class _End(NamedTuple):
-    """Where a way comes from, with what was written on it so far."""
+    """The beginning of a way that is not yet written: its source and its label so far."""
 
     name: str
     labels: tuple[str, ...] = ()
@@ -111,7 +111,7 @@ def _line(way: _End, target: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Return *text* for use in quotes: Mermaid's entities for what it or HTML would read as more than text."""
+    """Return *text* for use in quotes, with entities for characters special to Mermaid or HTML."""
     line = " ".join(text.split())
     return "".join(f"#{ord(each)};" if each in '#"<>&`;|\\' else each for each in line if each.isprintable())
 

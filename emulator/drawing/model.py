@@ -1,7 +1,7 @@
 """The graph of a flow: steps as nodes, the ways between them as edges, step lists inside steps as scopes of their own.
 
-Every scope has a node `START`; it has a node `END` when it can be left other than by failing. Two ways from one step to
-the same other step are one edge with both labels.
+Every scope has a node `START`, and a node `END` if it can be left without failing. Two ways from one step to the same
+other step are one edge with both labels.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ Kind = Literal["start", "end", StepKind]
 
 START: Final = "^"
 END: Final = "$"
-"""Names of the two ends of a scope; no step can have them."""
+"""Names of the two ends of a scope, which no step can have."""
 
 
 @frozen
@@ -23,7 +23,7 @@ class Edge:
     """A way from one node to another of the same scope.
 
     ``labels`` are conditions or error names. ``option`` is the scope of the source it leaves from, None when it leaves
-    the node as a whole. ``caught``: it is taken on an error.
+    the node as a whole. ``caught``: the edge is taken on an error.
     """
 
     source: str
@@ -43,13 +43,13 @@ class Scope:
 
     @property
     def finishes(self) -> bool:
-        """Whether the scope can be left other than by failing."""
+        """Whether the scope can be left without failing."""
         return any(edge.target == END for edge in self.edges)
 
 
 @frozen
 class Node:
-    """A step. ``about`` says what it calls, waits for or fails with; ``retry`` is a badge, ``retries`` are its rules.
+    """A step. ``about`` is what it calls, waits for or fails with; ``retry`` is a badge, ``retries`` are its rules.
 
     ``retry_limit`` is how often a failed task is called again at most.
 

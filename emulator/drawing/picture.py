@@ -1,4 +1,4 @@
-"""A picture of a flow, or of one of its executions: the way from a definition to SVG, here, or Mermaid text.
+"""A picture of a flow or of one of its executions: from a definition to SVG, written here, or to Mermaid text.
 
 SVG has text, lines and shapes only, no scripts, no fonts or pictures from elsewhere. Colours have a contrast of at
 least 4.5 to 1 on their ground, and none is the only sign of anything: a state also stands in words, an error's way is
@@ -33,16 +33,16 @@ _ROUND = 7.0
 
 @frozen
 class Run:
-    """What an execution adds to the picture: the steps' states by name, and the ways it has gone."""
+    """An execution in a picture: the states of the steps by name, and the ways taken."""
 
     states: Mapping[str, StepState]
     taken: frozenset[Passage]
 
 
 def picture(definition: str, title: str, execution: Execution | None, form: Form, say: Say = str) -> str:
-    """Return the text of a picture of a flow, with *execution* in the colours of how its steps went.
+    """Return the text of a picture of a flow; with *execution*, steps have the colours of their states.
 
-    SVG has the words of *say*, a reader's; Mermaid text, which goes into files of a project, stays English.
+    In SVG, words are translated by *say*; Mermaid text, meant for files of a project, stays English.
 
     Raises: DefinitionError.
     """
@@ -120,7 +120,7 @@ def _shape(box: Box, fill: str, stroke: str, *, is_dashed: bool) -> str:
     outline = "frame" if box.node.scopes else look(box.node.kind).outline
     match outline:
         case "frame":
-            # The frame is the shape; the head is only a band in it.
+            # The frame has the class ``shape``; the head is only a band in it.
             band = f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(w)}" height="{_n(box.head)}" rx="6" fill="{fill}"/>'
             line = f'<path d="M{_n(x)} {_n(y + box.head)}h{_n(w)}" stroke="{stroke}" stroke-width="1"/>'
             return f'{band}{line}<rect class="shape" {_place(rect)} rx="6" fill="none" {style}/>'
@@ -227,7 +227,7 @@ def _path(route: Route) -> str:
 
 
 def _towards(corner: Point, other: Point) -> Point:
-    """Return the point where the round of a corner begins on the line to *other*."""
+    """Return the point where the rounding of a corner begins on the line to *other*."""
     dx, dy = other[0] - corner[0], other[1] - corner[1]
     length = abs(dx) + abs(dy)
     part = min(_ROUND, length / 2) / length

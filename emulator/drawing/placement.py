@@ -1,12 +1,12 @@
-"""Which row each step of a scope stands in, and what stands between: labels, and bends where an edge passes a row.
+"""Layered layout of a scope: the row of each step, with labels between the rows and bends where an edge passes a row.
 
 Ways that lead forward in the definition lead down; ways back are left to the side of the drawing and only bring their
 label. Edges with the same target share their bends, so that twenty tasks with one handler need one line to it.
 
-Then where in its row each item stands: as near as possible to the middle of what it is connected with. Rows are visited
-down and up again and again. Within a row the wishes are met as well as the distances between neighbours allow, which is
-an isotonic regression: neighbours whose wishes collide form a block that moves as one. In the end what follows
-something is put right below it, so that the main line of a flow is a straight one.
+Then the x coordinate of each item in its row: as near as possible to the middle of the items it is connected with. Rows
+are visited downwards and upwards repeatedly. Within a row the desired positions are met as well as the distances
+between neighbours allow, which is an isotonic regression: neighbours whose desired positions collide form a block that
+moves as one. In the end each step is put right below its predecessor, so that the main line of a flow is straight.
 """
 
 from collections import defaultdict
@@ -20,7 +20,7 @@ from emulator.drawing.model import END, START, Edge, Scope
 Size = tuple[float, float]
 
 ORDERING_ROUNDS = 12
-"""How often the order of the rows is improved; more changes nothing for flows of a hundred steps."""
+"""How often the order of the rows is improved; more rounds change nothing in flows of a hundred steps."""
 
 PLACING_ROUNDS = 40
 STRAIGHTENING_ROUNDS = 21
@@ -32,21 +32,23 @@ THIN_GAP = 16.0
 """Pixels beside a label or a line."""
 
 _STIFFNESS = {("node", "node"): 4.0, ("bend", "bend"): 16.0, ("label", "bend"): 8.0}
-"""How much a pair wants to be straight; others 1. What follows stands below, and a long line that jogs is hard to
-follow."""
+"""The weight of a connection by the kinds of its ends, others 1: how strongly the line is kept straight.
+
+Steps stay below their predecessors, and long lines straight, because a long line that jogs is hard to follow.
+"""
 
 _WEAK = 0.3
-"""The share of that for ways that are taken on errors: they give way to what normally happens."""
+"""The factor for connections taken on errors, which give way to the normal course."""
 
 _ANCHORED = 1000.0
-"""How much more what belongs right below something insists on it, in the end."""
+"""The factor, in the last rounds, for a step that belongs right below its predecessor."""
 
 
 @dataclass(slots=True, eq=False)
 class Item:
-    """Something with a place in a row. ``x`` is its centre, ``y`` its upper edge; both are set later.
+    """A node, label or bend in a row. ``x`` is its centre, ``y`` its upper edge; both are set later.
 
-    ``goes_back``: it is on a way back, so it stands at the right. ``is_weak``: it is on a way taken on errors.
+    ``goes_back``: the item is on a way back and stands at the right. ``is_weak``: it is on a way taken on errors.
     """
 
     kind: Literal["node", "label", "bend"]
@@ -64,10 +66,10 @@ class Item:
 
 @dataclass(slots=True, eq=False)
 class Way:
-    """An edge as the items it passes, its source first.
+    """The items that an edge passes, its source first.
 
-    ``back``: from its last item it goes up at the side to ``target``. ``joins``: it ends on another way to the same
-    target, which goes on alone: at a bend, its last item, or at the side.
+    ``back``: from its last item the edge goes up at the side to ``target``. ``joins``: the edge ends on another one to
+    the same target, at a bend, its last item, or at the side.
     """
 
     edge: Edge
@@ -97,7 +99,7 @@ def arrange(scope: Scope, sizes: dict[str, Size], label_sizes: dict[Edge, Size])
         width, height = sizes[node.name]
         nodes[node.name] = Item(kind="node", key=node.name, width=width, height=height, row=row_of[node.name])
     bends: dict[tuple[str, bool, int], Item] = {}
-    # The first to a target makes the bends that the others join.
+    # The first edge to a target creates the bends; the others join them.
     forward.sort(key=lambda edge: row_of[edge.source])
     ways = [_forward_way(edge, nodes, label_sizes, bends) for edge in forward]
     ways += [_back_way(edge, nodes, label_sizes) for edge in back]
@@ -115,7 +117,7 @@ def arrange(scope: Scope, sizes: dict[str, Size], label_sizes: dict[Edge, Size])
 
 
 def _rows(scope: Scope, forward: list[Edge], back: list[Edge]) -> dict[str, int]:
-    """Return the row of each node: below everything that leads to it; the end of the scope has the last row."""
+    """Return the row of each node: below all nodes that lead to it; the end of the scope is in the last row."""
     into: dict[str, list[Edge]] = defaultdict(list)
     for edge in forward:
         into[edge.target].append(edge)
@@ -167,7 +169,7 @@ def _label(edge: Edge, label_sizes: dict[Edge, Size], row: int) -> Item:
 
 
 def _ordered(rows: list[list[Item]]) -> list[list[Item]]:
-    """Order each row so that few edges cross: by the mean place of what they lead to, down and up in turn."""
+    """Order each row so that few edges cross: by the mean position of the neighbours, downwards and upwards in turn."""
     best = rows = [_backs_last(row) for row in rows]
     fewest = _crossings(rows)
     for turn in range(ORDERING_ROUNDS):
@@ -208,11 +210,11 @@ def _crossings(rows: list[list[Item]]) -> int:
 
 
 Offsets = Mapping[tuple[Item, Item], float]
-"""Where a connection leaves its upper item, from that item's middle, when that is given."""
+"""The x offset from an upper item's middle at which a connection leaves it, for those that are fixed."""
 
 
 def place(grid: Grid, offsets: Offsets) -> None:
-    """Set ``x`` of every item so that neighbours keep their distance; the leftmost edge is at 0."""
+    """Set ``x`` of every item, keeping the distances between neighbours; the leftmost edge is at 0."""
     for row in grid.rows:
         _set(row, [0.0] * len(row), [1.0] * len(row))
     for turn in range(PLACING_ROUNDS):
@@ -232,7 +234,7 @@ def place(grid: Grid, offsets: Offsets) -> None:
 
 
 def _anchors(grid: Grid) -> dict[Item, Item]:
-    """Return, for items that belong right below another one, that other: each is what the other leads on to most."""
+    """Return, by item, the predecessor it belongs right below: the one that mainly leads to it."""
     anchors = {}
     for row in grid.rows:
         for item in row:
@@ -243,7 +245,7 @@ def _anchors(grid: Grid) -> dict[Item, Item]:
 
 
 def _strongest(candidates: Sequence[tuple[Item, float]]) -> Item | None:
-    """Return the one with the greatest stiffness, None when several have it."""
+    """Return the candidate with the greatest stiffness, None when several have it."""
     most = max((stiffness for _, stiffness in candidates), default=0.0)
     best = [item for item, stiffness in candidates if stiffness == most]
     return best[0] if len(best) == 1 else None
@@ -284,7 +286,7 @@ def _set(row: Sequence[Item], wishes: Sequence[float], weights: Sequence[float])
 
 
 def spread(wishes: Sequence[float], weights: Sequence[float], distances: Sequence[float]) -> list[float]:
-    """Return positions as near to *wishes* as possible (least squares) that keep *distances* between neighbours."""
+    """Return the positions nearest to *wishes* (least squares) that keep *distances* between neighbours."""
     sums = [0.0]
     for distance in distances:
         sums.append(sums[-1] + distance)

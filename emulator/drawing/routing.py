@@ -1,4 +1,4 @@
-"""How edges run: down through the space between two rows, sideways on tracks in it, and back up at the right side.
+"""Routing of edges: down through the spaces between rows, sideways on tracks in them, and back up at the right side.
 
 Only the spaces between rows and the side hold sideways lines, and each way has a place of its own in every row it
 passes, so that no edge runs through a box.
@@ -14,22 +14,22 @@ from emulator.drawing.placement import Grid, Item, Way, spread
 Point = tuple[float, float]
 
 TRACK = 12.0
-"""Pixels between two lines side by side."""
+"""Pixels between two parallel lines."""
 
 ABOVE, BELOW, NO_TRACK = 12.0, 18.0, 32.0
 """Pixels above the first track of a space, below the last one (an arrowhead fits), and of a space without tracks."""
 
 _MARGIN = 7.0
 _CORNER = 16.0
-"""How far from a box's corners edges leave it."""
+"""Pixels from a box's corners within which no edge leaves it."""
 
 _BESIDE, _NEARLY = 20.0, 20.0
-"""How far beside the middle of a box errors arrive, and how much farther a way may if it gets straight by that."""
+"""Pixels beside the middle of a box at which errors arrive, and more by which a way may miss it to be straight."""
 
 
 @dataclass(slots=True, eq=False)
 class _Hop:
-    """A line through one space. ``top`` and ``bottom`` are where it comes from and goes to; ``side`` is a lane's x.
+    """A line through one space. ``top`` and ``bottom`` are the x of its ends, None for an end at the lane ``side``.
 
     Those of a ``group``, which is the target, whether errors lead there, and whether they enter from a lane, may lie on
     one another.
@@ -53,10 +53,10 @@ class _Hop:
 
 @dataclass(slots=True, eq=False)
 class _Course:
-    """The hops of a way from its ``port`` to its ``arrival``, which are places as x.
+    """The hops of a way from its ``port`` to its ``arrival``, which are x coordinates.
 
-    A way back goes up in its ``lane`` and comes from above at ``entry``, None when it comes from the side. It enters
-    by a hop of its own: it may have come down through the same space.
+    A way back goes up in its ``lane`` and enters from above at ``entry``, or from the side when that is None. It enters
+    by a hop of its own, since it may have come down through the same space.
     """
 
     way: Way
@@ -69,9 +69,9 @@ class _Course:
 
 
 def route(grid: Grid, ports: Mapping[Way, float]) -> tuple[dict[Way, list[Point]], float, float]:
-    """Set ``y`` of every item and return the points of each way, the width and the height of everything.
+    """Set ``y`` of every item and return the points of each way, the total width and height.
 
-    *ports* are the places, from the source's middle, where ways leave that may not choose.
+    *ports* are the x offsets from the source's middle of ways that have to leave there.
     """
     courses = _with_ports(grid, ports)
     width = _take_lanes(grid, courses)
@@ -131,7 +131,7 @@ def _group(way: Way, *, enters: bool = False) -> tuple[str, bool, bool]:
 
 
 def _take_lanes(grid: Grid, courses: Sequence[_Course]) -> float:
-    """Give the ways back to each target a lane at the right; return the width of everything."""
+    """Give the ways back to each target a lane at the right; return the total width."""
     right = max(item.x + item.width / 2 for row in grid.rows for item in row)
     lanes: list[list[tuple[int, int]]] = []
     for members in sorted(_ways_back(courses), key=_height):
@@ -191,7 +191,7 @@ def _take_hops(course: _Course) -> None:
 def _arrival(way: Way, above: float) -> float:
     """Return the x at which a way from *above* meets its target's upper edge.
 
-    That is the middle; a little beside it if the line gets straight so, or if it comes on an error and others do not.
+    That is the middle, or a little beside it if that makes the line straight, or to separate errors from other ways.
     """
     target = way.target
     room = max(target.width / 2 - _CORNER, 0.0)
@@ -203,7 +203,7 @@ def _arrival(way: Way, above: float) -> float:
 
 
 def _assign_tracks(hops: Sequence[_Hop]) -> int:
-    """Give each sideways line a track, so that few cross and none lie on one another; return how many there are."""
+    """Give each sideways line a track, so that few cross and none overlap; return the number of tracks."""
     bent = [hop for hop in hops if not hop.is_straight]
     under: dict[_Hop, list[_Hop]] = defaultdict(list)
     for first, second in combinations(bent, 2):
@@ -215,7 +215,7 @@ def _assign_tracks(hops: Sequence[_Hop]) -> int:
         for lower in lowers:
             waiting[lower] += 1
     while waiting:
-        # Wishes can go round in a circle; then the first in line goes above the others.
+        # The wishes may form a cycle; then the first hop goes above the others.
         hop = next((each for each, above in waiting.items() if not above), next(iter(waiting)))
         del waiting[hop]
         for lower in under[hop]:

@@ -1,4 +1,4 @@
-"""What an execution did with each step of its flow: the state to show, how often it was entered, for how long."""
+"""The states of a flow's steps in an execution: state, number of entries, duration."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,12 +23,15 @@ COLOURS: dict[State, tuple[str, str]] = {
 """Fill and outline by state, in the order of the legend."""
 
 _LOUDNESS: tuple[State, ...] = ("succeeded", "caught or retried", "abandoned", "failed", "running")
-"""Of several visits of a step the one that comes last here gives the colour."""
+"""States in ascending precedence: of several visits of a step, the last state here gives the colour."""
 
 
 @frozen
 class StepState:
-    """``state`` is that of all visits together, ``entered`` counts them, ``took_ms`` their sum, None while one runs."""
+    """The state of a step: of all visits together, how often it was entered, and for how long in all.
+
+    ``took_ms`` is None while a visit runs.
+    """
 
     state: State = "not entered"
     entered: int = 0
@@ -41,7 +44,7 @@ class StepState:
         if not self.entered:
             return say("not entered")
         parts = [f"{self.entered}x"] if self.entered > 1 else []
-        if self.retries and self.entered > 1:  # of a single entry the badge says it
+        if self.retries and self.entered > 1:  # for a single entry the badge shows the retries
             parts.append(say("1 retry") if self.retries == 1 else say("{number} retries").format(number=self.retries))
         match self.state:
             case "failed" | "abandoned":
@@ -74,7 +77,7 @@ def states(execution: Execution, steps: Iterable[str]) -> dict[str, StepState]:
 
 
 class Passage(NamedTuple):
-    """A way that was gone: from step to step, on an error or not, out of the option that begins with ``first``."""
+    """A way that was taken: from step to step, on an error or not, out of the option that begins with ``first``."""
 
     source: str
     target: str
@@ -83,7 +86,7 @@ class Passage(NamedTuple):
 
 
 def taken(execution: Execution) -> frozenset[Passage]:
-    """Return the ways that the execution has gone, from the starts to the ends of scopes."""
+    """Return the ways that the execution has taken, from the starts to the ends of scopes."""
     ways: set[Passage] = set()
     sequences = [execution.sequence, *(sequence for visit in execution.visits() for sequence in visit.sequences)]
     for sequence in sequences:
@@ -117,7 +120,7 @@ def _state(visits: Sequence[Visit]) -> StepState:
 
 
 def loudest(shown: Iterable[State]) -> State:
-    """Return the state that gives a step its colour, of those of its visits."""
+    """Return the state of a step, given those of its visits."""
     return max(shown, key=_LOUDNESS.index)
 
 

@@ -1,4 +1,4 @@
-"""How wide text is: in cells on a terminal, where East Asian characters take two, and in pixels in a picture.
+"""The width of text: in cells on a terminal, where East Asian characters take two, and in pixels in a picture.
 
 Pixels are estimated so that no usual sans-serif font is wider.
 """
@@ -11,10 +11,10 @@ from contextlib import suppress
 from typing import TextIO
 
 PIPE_WIDTH = 120
-"""Cells of a line when the output is not a terminal and COLUMNS does not tell."""
+"""Cells of a line when the output is not a terminal and COLUMNS is not set."""
 
 LINE_HEIGHT = 1.35
-"""Distance of lines, in font sizes."""
+"""Distance of lines, as a multiple of the font size."""
 
 _NARROW = frozenset("ijl.,:;'|!()[] tfI/\\-`")
 _BROAD = frozenset("mwMW@%&—…")
@@ -46,7 +46,7 @@ def cells(text: str) -> int:
 
 
 def cut(text: str, limit: int) -> str:
-    """Return *text* cut to *limit* cells (at least 4), with ``...`` where something is left out."""
+    """Return *text* cut to *limit* cells (at least 4), ending in ``...`` if it was longer."""
     if cells(text) <= limit:
         return text
     room = max(limit, 4) - 3
@@ -62,7 +62,7 @@ def cut(text: str, limit: int) -> str:
 def fold(text: str, limit: int) -> list[str]:
     """Break *text* into lines of *limit* cells, at blanks and between Chinese characters.
 
-    What has neither, such as a path or an address, stays whole even where it is longer.
+    A part without either, such as a path or an address, stays whole even if it is longer.
     """
     lines = [""]
     for piece in re.split(_FOLD, text):
@@ -93,7 +93,7 @@ def text_width(text: str, size: float, *, bold: bool = False) -> float:
 def wrap(text: str, size: float, room: float, most: int, *, bold: bool = False) -> tuple[str, ...]:
     """Break *text* into at most *most* lines of *room* pixels, behind blanks, signs or humps where there are any.
 
-    What does not fit is cut and ends in an ellipsis.
+    A longer text is cut and ends in an ellipsis.
     """
     lines: list[str] = [""]
     for piece in _pieces(" ".join(text.split()), size, room, bold=bold):
@@ -110,7 +110,7 @@ def wrap(text: str, size: float, room: float, most: int, *, bold: bool = False) 
 
 
 def _pieces(text: str, size: float, room: float, *, bold: bool) -> Iterator[str]:
-    """Yield what stays together on a line; what is longer than a line by itself comes in characters."""
+    """Yield the parts that stay together on a line; a part longer than a line is yielded by characters."""
     for piece in re.split(_BREAK, text):
         if piece and text_width(piece, size, bold=bold) > room:
             yield from piece

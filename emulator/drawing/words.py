@@ -1,4 +1,4 @@
-"""The words of pictures that are no names, which a caller may have in another language."""
+"""The words in pictures other than names, which a caller may have translated."""
 
 from collections.abc import Callable
 from typing import get_args
@@ -10,7 +10,7 @@ from emulator.kernel.phrases import COMMA
 from emulator.services.workflow.engine.outline import OTHERWISE
 
 Say = Callable[[str], str]
-"""Returns a text in the reader's language."""
+"""Translates a text for the reader."""
 
 _SEMICOLON = "; "
 
@@ -20,13 +20,13 @@ WORDS = (
     *("caught", "retry {number}", "1 retry", "{number} retries", "{number} of {limit} retries"),
     *(COMMA, _SEMICOLON, "retry: {rules}", "{errors}: {number} retries, first after {seconds} s, then x{rate}"),
 )
-"""Every text that is looked up; the first two kinds are the ends of scopes, which show none."""
+"""Every text that is translated, for the catalogue; of the kinds, the first two are ends of scopes and show none."""
 
 _RETRY = "retry "
 
 
 def spoken(scope: Scope, say: Say) -> Scope:
-    """Return *scope* with its labels and badges in the words of *say*."""
+    """Return *scope* with its labels and badges translated by *say*."""
     edges = tuple(replace(edge, labels=tuple(_label(each, say) for each in edge.labels)) for edge in scope.edges)
     return replace(scope, nodes=tuple(_node(node, say) for node in scope.nodes), edges=edges)
 
@@ -43,7 +43,7 @@ def _node(node: Node, say: Say) -> Node:
 
 
 def retry_rules(node: Node, say: Say) -> str:
-    """Return when a step is tried again and how often, in words; empty where it never is."""
+    """Return when and how often a step is retried, in words; "" if it never is."""
     rules = say(_SEMICOLON).join(
         say("{errors}: {number} retries, first after {seconds} s, then x{rate}").format(
             errors=say(COMMA).join(each.errors),
@@ -57,5 +57,5 @@ def retry_rules(node: Node, say: Say) -> str:
 
 
 def _label(label: str, say: Say) -> str:
-    """Return a label; a condition or an error's name stays as it is."""
+    """Return a label translated; a condition or an error's name stays as it is."""
     return say(label) if label in {OTHERWISE, "default"} else label

@@ -42,7 +42,10 @@ AdminOperations = tuple[Any, ModuleType]
 
 
 class AdminFront(UnsignedFront):
-    """Serves the admin operations of all services; *is_local* while only this machine reaches the emulator."""
+    """Serves the admin operations of all services.
+
+    *is_local* is true while the emulator can be reached from this machine only; some operations then need no token.
+    """
 
     name = "admin"
     max_body = 48 * 1024 * 1024  # a debugged call's event is the largest: 32 MiB in base64
@@ -52,7 +55,7 @@ class AdminFront(UnsignedFront):
         super().__init__(ids)
         self._is_local = is_local
         self._operations: list[Operation] = []
-        self._services: dict[str, Any] = {}  # by route
+        self._services: dict[str, Any] = {}  # by the first segment of their paths
         self.add(services)
 
     def add(self, services: Iterable[AdminOperations]) -> None:
@@ -141,9 +144,9 @@ async def _answer_later(result: Awaitable[Result], call: OperationRequest) -> Re
 
 
 class RunningEmulator(Protocol):
-    """What the emulator's own operations need of it."""
+    """The emulator, as its own admin operations use it."""
 
-    def health(self) -> dict[str, Any]: ...  # noqa: D102 - as the operations of the same names
+    def health(self) -> dict[str, Any]: ...  # noqa: D102 - see the operations of the same names
 
     async def status(self) -> dict[str, Any]: ...  # noqa: D102
 
@@ -254,4 +257,4 @@ def stop(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
 
 
 OWN = sys.modules[__name__]
-"""This module, as a part for `AdminFront`."""
+"""This module, for `AdminFront`."""

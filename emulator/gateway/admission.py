@@ -1,4 +1,4 @@
-"""What is decided of a request before its body is there: whether it is wanted, how long it may be."""
+"""Decisions about a request before its body has come: whether it is accepted, and how long the body may be."""
 
 import asyncio
 from typing import Any
@@ -18,7 +18,7 @@ LARGEST_BODY = 140 * 1024 * 1024
 
 
 class Admission:
-    """What `emulator.http.message.Application` answers about heads of requests."""
+    """The part of `emulator.http.message.Application` that judges heads of requests."""
 
     def __init__(self, entrance: Entrance, *, clock: Clock, ids: Ids, access: AccessLog) -> None:
         self._entrance = entrance
@@ -29,8 +29,8 @@ class Admission:
     def judge(self, request: Request) -> Response | int:
         """Judge a request with a large body before that is read: return a refusal, or the largest body in bytes.
 
-        The caller has to be known first, unless a signature covers the body or the service has calls without one. A
-        form is never large.
+        The caller is authenticated by the head, unless the signature covers the body or the service has unsigned calls.
+        A form is never large.
         """
         entrance = self._entrance
         call = OperationRequest(request, self._clock.now())
@@ -44,11 +44,11 @@ class Admission:
             except GatewayError:
                 if not request.has_form:
                     raise
-                return FORM_BYTES  # which names the service
+                return FORM_BYTES  # the form may name the service
             if call.scheme is not None and not call.scheme.covers_head(request):
                 return front.max_body if not request.has_form else FORM_BYTES
             if call.scheme is None and request.has_form and isinstance(front, RpcFront):
-                return FORM_BYTES  # with the signature in it
+                return FORM_BYTES  # the form may contain the signature
             name_request(front, call)
             entrance.authenticate(front, call, head_only=True)
         except ServiceError as error:
@@ -60,11 +60,11 @@ class Admission:
         return front.max_body
 
     def early(self, request: Request) -> "int | asyncio.Future[Any]":
-        """Return how large a body may be that its front takes as it comes; 0 when it has to be whole.
+        """Return the most bytes of body with which a request is served early; 0 when its body has to come whole.
 
-        Whole it has to be when a digest of it is signed, when it may name the service, and for a recording. The head of
-        a small body has not been judged before; where that goes wrong, `serve` says so. It is not known yet while the
-        services are loaded, or files that were edited.
+        A body has to come whole if a digest of it is signed, if it is a form, which may name the service, and while a
+        recording runs. The head of a small body is judged here first; if it is refused, 0 is returned and `serve`
+        answers with the error. A future is returned while the services or edited files are being loaded.
         """
         entrance = self._entrance
         if request.has_form or self._access.records:

@@ -1,8 +1,8 @@
-"""What an admin operation is given: path, query and JSON body, checked against its parameters in one place.
+"""The arguments of admin operations: path, query and JSON body, checked against the declared parameters.
 
-Whatever is wrong is refused by the name of the member that holds it, so that operations need not expect it: a text that
-no database and no file name can hold (a lone surrogate), a number that is none (``NaN``, ``1e999``) or too large, a
-value of another kind, members nested without end.
+An error names the member that is refused, and operations need not expect such values: a text that no database and no
+file name can hold (a lone surrogate), a number that is none (``NaN``, ``1e999``) or too large, a value of another kind,
+members nested without end.
 """
 
 import json
@@ -48,7 +48,7 @@ def document_of(call: OperationRequest) -> dict[str, Any]:
 
 
 def check_path(path: Mapping[str, str]) -> None:
-    """Refuse values of a path that are no texts.
+    """Refuse path parameters that are not Unicode text.
 
     Raises: GatewayError (InvalidArgument).
     """
@@ -60,7 +60,7 @@ class BodyArguments(Notation[Reader]):
     """Arguments as members of the JSON body."""
 
     def text(self, kind: Text) -> Reader:
-        """Take a text that can be kept."""
+        """Read a text that can be stored in UTF-8."""
         return self._typed(str, "a text")
 
     def whole(self, kind: Whole) -> Reader:
@@ -76,7 +76,7 @@ class BodyArguments(Notation[Reader]):
         return read
 
     def number(self, kind: Number) -> Reader:
-        """Take a number that is one."""
+        """Read a finite number."""
         check = self._typed(float, "a number")
 
         def read(value: Any, name: str) -> Any:
@@ -105,7 +105,7 @@ class BodyArguments(Notation[Reader]):
         return read
 
     def json(self, kind: Json) -> Reader:
-        """Take an object or a list that can be kept."""
+        """Read an object or a list that can be stored as JSON in UTF-8."""
         return self._typed(list, "a list") if kind.only == "list" else self._typed(dict, "an object")
 
     def _typed(self, expected: type, words: str) -> Reader:

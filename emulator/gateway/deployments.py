@@ -42,14 +42,14 @@ class Deployments:
         return None if row is None else dict(json.loads(row[0]))
 
     def put(self, name: str, content: dict[str, Any]) -> None:
-        """Keep a record in place of the one of that name."""
+        """Store a record, replacing one of that name."""
         self._database.write(
             "INSERT OR REPLACE INTO deployments VALUES (?, ?, ?, ?, ?)",
             (*self._place, name, json.dumps(content), self._clock.now()),
         )
 
     def remove(self, name: str) -> bool:
-        """Forget a record and return whether it existed."""
+        """Delete a record and return whether it existed."""
         gone = self._database.write(
             "DELETE FROM deployments WHERE account = ? AND region = ? AND name = ?", (*self._place, name)
         )
@@ -85,7 +85,7 @@ class DeploymentsFront(JsonFront):
         self._deployments = deployments
 
     def allows_anonymous(self, call: OperationRequest) -> bool:
-        """Everything is signed."""
+        """Return False: every call is signed."""
         return False
 
     def auth_error(self, failure: AuthFailure, call: OperationRequest) -> ServiceError:

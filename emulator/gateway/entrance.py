@@ -1,4 +1,4 @@
-"""What is found out about every request, by its head alone or with its body: whom it is for and who sends it.
+"""Routing and authentication: which front a request is for, and who sends it, by its head alone or with its body.
 
 The front is chosen by one table, first match wins: the signature scheme is the strongest sign, then the API version,
 then the host name, then the path.
@@ -24,7 +24,7 @@ from emulator.wire.request import Front, OperationRequest, WebFront
 ADMIN_PREFIX = "/_localyun/"
 HEALTH = ADMIN_PREFIX + "health"
 SINK_PREFIX = ADMIN_PREFIX + "sink/"
-"""What is sent below this needs no token: requests for the lab's sinks."""
+"""The path of the lab's sinks; requests below it need no token."""
 
 CONSOLE = "console"
 
@@ -33,7 +33,7 @@ _OWN: Mapping[str, str] = {"deployments": "deployments", "console": CONSOLE, "si
 to an emulator may see what was deployed."""
 
 TRIGGER_PREFIXES = ("/2016-08-15/proxy/", "/2021-04-06/proxy/", "/2023-03-30/proxy/")
-"""Below these everything belongs to a user's function, also a query that looks like a call of some service."""
+"""Paths of users' functions; below them a query that looks like a call of a service means nothing."""
 
 VERSIONS: Mapping[str, str] = {
     "2019-03-15": "fnf",
@@ -61,7 +61,7 @@ UNKNOWN_RPC = "rpc"
 _RPC = frozenset(VERSIONS.values()) - {"fc"}
 
 _SIGNED = frozenset({"AccessKeyId", "Signature"})
-"""What makes an incomplete RPC call one all the same: the answer names what is missing."""
+"""Marks of an incomplete RPC call, which is routed to the RPC gateway so that the answer names what is missing."""
 
 
 @frozen(kw_only=False)
@@ -97,7 +97,7 @@ def choose(call: OperationRequest, *, loopback: bool, console: bool = True, owne
         or _by_path(call.http)
     )
     if front == UNKNOWN_RPC and named.service in _RPC:
-        front = named.service  # each refuses versions that are not its own in its own words
+        front = named.service  # each service refuses unknown versions in its own words
     return Route(front, named)
 
 
@@ -146,7 +146,7 @@ LARGE_BODY = 256 * 1024
 """A larger body is digested and decoded in a thread; smaller ones take a few milliseconds."""
 
 Edits = Callable[[Request], Awaitable[None] | None]
-"""What a request waits for because the user has edited files that its answer may rest on; None as a rule."""
+"""(request) -> what to await before the request is served, because edited files are being loaded; usually None."""
 
 
 def _no_edits(_: Request) -> None:
@@ -161,7 +161,7 @@ def name_request(front: Front, call: OperationRequest) -> None:
 
 
 class Entrance:
-    """Finds out about requests; refuses those of foreign hosts, of web pages and with wrong signatures.
+    """Routes and authenticates requests; refuses those for foreign hosts, from web pages and with wrong signatures.
 
     The admin front is in *fronts* from the beginning; the others, and the keys of *authenticator*, are added before
     *loaded* is done. Requests that come earlier wait for that, except those for the emulator's health.
@@ -183,7 +183,7 @@ class Entrance:
         self.authenticator = authenticator
         self.refusals = Refusals(authenticator)
         self.edits: Edits = _no_edits
-        """What every request waits for first."""
+        """Called with every request before it is served, for edited files that are being loaded."""
         self._policy = policy
         self._clock = clock
         self._account = account
@@ -201,21 +201,21 @@ class Entrance:
 
     async def once_loaded(self) -> None:
         """Wait until requests are let in."""
-        while not self.loaded.done():  # the door may have been closed again meanwhile
+        while not self.loaded.done():  # closed() may have made a new future meanwhile
             await asyncio.shield(self.loaded)
 
     def guard(self, call: OperationRequest) -> None:
-        """Refuse foreign Host names and, but for what its front opens to them, requests of web pages; on every path."""
+        """Refuse requests for foreign hosts and, where the front does not allow them, from web pages."""
         call.host = host_of(call.http)
         if not self._policy.allows(call.host):
             raise GatewayError("ForbiddenHost", host=call.host)
-        if call.http.headers.has_any(TRACES):  # few requests of SDKs
+        if call.http.headers.has_any(TRACES):  # few requests of SDKs have one
             trace = browser_trace(call.http)
             if trace is not None and not self._open_to_web(call):
                 raise GatewayError("ForbiddenOrigin", header=trace)
 
     def choose(self, call: OperationRequest) -> Front:
-        """Return the front of a call, and fill in what routing finds out on the way.
+        """Return the front of a call, and set the call's scheme, region and account of the host name.
 
         The region is the one in the host name. A loopback address has none: then it is this installation's region,
         whatever region the client was configured with, so that clients of different services meet in one tenant.
@@ -237,12 +237,12 @@ class Entrance:
     def authenticate(
         self, front: Front, call: OperationRequest, *, head_only: bool = False, counted: bool = True
     ) -> None:
-        """Find out who calls; unsigned requests pass only where the front allows it.
+        """Authenticate the caller; unsigned requests pass only where the front allows it.
 
         With *head_only* the body has not come yet. A refusal is *counted* unless there will be another.
         """
         try:
-            if call.principal is not None:  # by its head; a large body has been checked in a thread
+            if call.principal is not None:  # authenticated by its head; large bodies are checked in a thread
                 if call.http.body_size <= LARGE_BODY:
                     self.authenticator.check_body(call.http, call.scheme)
             elif front.allows_anonymous(call):
@@ -265,7 +265,7 @@ class Entrance:
             raise (error.advise(failure.advice) if failure.advice else error) from failure
 
     def _open_to_web(self, call: OperationRequest) -> bool:
-        """Whether a web page may send this request; before the services are loaded that is left open.
+        """Whether a web page may send this request; before the services are loaded every request may.
 
         Such a request is judged again once they are.
         """

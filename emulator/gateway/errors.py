@@ -1,6 +1,6 @@
 """What the gateway refuses: errors before a service is known and of the admin API, written as plain JSON.
 
-`UnsignedFront` is what the fronts share that need no signature: admin API, console, sinks.
+`UnsignedFront` is the base of the fronts that need no signature: admin API, console, sinks.
 
 The latest requests whose signature was refused are kept to say why. No secret leaves this module.
 """
@@ -81,9 +81,9 @@ class JsonFront:
         self._ids = ids
 
     def new_request_id(self, call: OperationRequest) -> str:
-        """Return a UUID; of a request that only looks it follows from no seed.
+        """Return a UUID; for a read-only method one that does not come from the seed.
 
-        Whoever looks at an emulator, as a health check or an open page of the console does, changes no history.
+        Health checks and open pages of the console must not change the ids that are drawn later.
         """
         return self._ids.unseeded_uuid() if call.http.method in _LOOKS else self._ids.uuid()
 
@@ -100,17 +100,17 @@ class UnsignedFront(JsonFront):
     """A front whose calls are not signed: a token or a cookie opens them, or nothing has to."""
 
     def allows_anonymous(self, call: OperationRequest) -> bool:
-        """Return True: requests are opened by a token or a cookie."""
+        """Return True: a token or a cookie takes the place of a signature, or nothing does."""
         return True
 
     def auth_error(self, failure: AuthFailure, call: OperationRequest) -> ServiceError:
-        """Return the refusal of a signature; not used, because none is asked for."""
+        """Return the refusal of a signature; never called, as no signature is required."""
         return GatewayError("Forbidden")
 
 
 KEPT = 50
 _BODY = 16 * 1024
-"""A request with more than that is kept without its body, which few schemes sign."""
+"""Longer bodies are not kept with the request; few schemes sign them."""
 
 
 class _Refusal(NamedTuple):
@@ -131,7 +131,7 @@ class Refusals:
         http = call.http
         body = http.body if http.body_size <= _BODY else b""
         kept = Request(http.method, http.target, http.headers, body, scheme=http.scheme)
-        failure.__traceback__ = None  # it holds the whole call
+        failure.__traceback__ = None  # the traceback would keep the whole call in memory
         self._refused[call.request_id] = _Refusal(kept, call.scheme, failure)
         while len(self._refused) > KEPT:
             self._refused.popitem(last=False)

@@ -100,10 +100,10 @@ def facts(host: str) -> HostFacts:
 
 
 class HostPolicy:
-    """Which host names are answered at all.
+    """The host names that are answered.
 
-    *extra* are names the user allowed. With *wide* (listening beyond loopback was asked for) any IP literal is fine
-    too: rebinding needs a name.
+    *extra* are names the user allowed. With *wide*, for a server that listens beyond loopback, every IP literal is
+    answered too: DNS rebinding needs a name.
     """
 
     def __init__(self, extra: Iterable[str] = (), *, wide: bool = False) -> None:
@@ -117,7 +117,7 @@ class HostPolicy:
         self._owned[host.lower()] = front
 
     def forget(self, host: str) -> None:
-        """Revoke a name that was given to `allow`."""
+        """Revoke `allow` for a name."""
         self._owned.pop(host.lower(), None)
 
     def front_of(self, host: str) -> str:
@@ -163,7 +163,7 @@ def _region(label: str) -> str:
 
 
 class FunctionNames:
-    """Has names answered, and certified where HTTPS is wanted (the port `HostNames` of Function Compute).
+    """Has host names of functions answered, and certified for HTTPS (Function Compute's port `HostNames`).
 
     *renew* is called when certificates have to be made.
     """
@@ -190,7 +190,7 @@ class FunctionNames:
 
 
 CERTIFICATE_PAUSES_S = (0.05, 10.0, 60.0)
-"""How long certificates wait after the start and after each try that failed.
+"""Seconds before certificates are made after the start, and after each failed try.
 
 The child that makes them takes a core, and first calls need it more.
 """

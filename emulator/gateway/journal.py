@@ -58,10 +58,10 @@ def _message_of(record: logging.LogRecord) -> str:
 
 
 _Kept = tuple[logging.LogRecord, str, str, Millis, int]
-"""A record with the trace, the cause and the emulator's time while it was logged, and its number."""
+"""A record with the trace, the cause and the emulator's time when it was logged, and its number."""
 
 Standpoint = tuple[int, tuple[tuple[int, int], ...]]
-"""How many records had been kept, and which of them were undone: from a number to before another."""
+"""How many records had been kept, and the ranges (first, end) of their numbers that were undone."""
 
 
 def _line(kept: _Line | _Kept) -> _Line:
@@ -108,9 +108,9 @@ class Journal(logging.Handler):
     def effects(self, latest: int) -> list[tuple[int, str, str, Mapping[str, Any]]]:
         """Return time, trace, cause and fields of the *latest* records that have a trace, in their order.
 
-        Those of a state that is no more are left out.
+        Records that were undone by restoring a state are left out.
         """
-        records = [each for each in list(self._lines) if not isinstance(each, _Line)]  # threads log as well
+        records = [each for each in list(self._lines) if not isinstance(each, _Line)]  # threads append meanwhile
         effects = []
         for record, present, key, at, number in records[-latest:] if latest > 0 else []:
             fields = fields_of(record)
@@ -119,20 +119,20 @@ class Journal(logging.Handler):
         return effects
 
     def kept(self) -> Standpoint:
-        """Return what `put_back` takes when the state of now is restored."""
+        """Return the present standpoint, for `put_back` when the present state is restored later."""
         return self.count, self._undone
 
     def put_back(self, kept: Standpoint | None) -> None:
-        """Record that what came after *kept* was undone; for None all was, as the state is another's or empty."""
+        """Mark the records after *kept* as undone; for None all of them, as the new state is empty or another's."""
         first, undone = kept or (0, ())
         self._undone = (*undone, (first, self.count))
 
     def mark(self) -> None:
-        """Remember the last line: `since_mark` returns what came after it."""
+        """Remember the present end of the log, for `since_mark`."""
         self._marked = self._lines[-1] if self._lines else None
 
     def since_mark(self) -> list[dict[str, Any]]:
-        """Return the lines that came after the mark, as far as they are kept, in JSON's terms."""
+        """Return the lines after the mark that are still kept, as JSON objects."""
         later: list[_Line] = []
         for each in reversed(list(self._lines)):
             if each is self._marked:

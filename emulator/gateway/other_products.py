@@ -1,4 +1,4 @@
-"""Products that are known by their hosts and API versions only, and endpoint location: which host a product has.
+"""Endpoint location (which host a product has), and products that have a host and API versions but no operations.
 
 The Python core SDK asks for the endpoint, by HTTPS, of products it finds in none of its own tables. The answer names
 the cloud's own hosts, which lead here as those of the SDKs' tables do.
@@ -65,7 +65,7 @@ def describe_endpoints(service: None, call: OperationRequest) -> Reply:
         "Id": region,
         "Namespace": "",
         "Protocols": {"Protocols": ["HTTP", "HTTPS"]},
-        "SerivceCode": product,  # spelled like this by the service; its client knows
+        "SerivceCode": product,  # the service spells it so, and its client expects that
         "Type": _PUBLIC,
     }
     endpoints = [endpoint] if parameters.get("Type", _PUBLIC) == _PUBLIC else []
@@ -80,12 +80,12 @@ class LocationFront(RpcFront):
         super().__init__("location", VERSION, actions, None, ids)
 
     def rights(self, operation: str, call: OperationRequest) -> Iterable[Demand]:
-        """Every key may ask."""
+        """Return no rights: every key may ask."""
         return ()
 
 
 class OrchestrationFront(RpcFront):
-    """Resource Orchestration: SDKs know it, and none of its operations is served."""
+    """Resource Orchestration, which SDKs call: none of its operations is served."""
 
     def __init__(self, ids: Ids) -> None:
         super().__init__("ros", "", Actions(()), None, ids)
@@ -97,7 +97,7 @@ class OrchestrationFront(RpcFront):
 
 
 class UnknownVersionFront(RpcFront):
-    """The end of RPC calls without an API version or of an unknown one: refused after authentication."""
+    """Refuses RPC calls without an API version, or of an unknown one, after authentication."""
 
     def __init__(self, ids: Ids) -> None:
         super().__init__("rpc", "-", Actions(()), None, ids)

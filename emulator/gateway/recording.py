@@ -1,7 +1,7 @@
-"""Recording: requests of the services with their answers, kept while somebody asks for it.
+"""Recording requests of the services with their answers.
 
-Whoever records pays: without a recording a request costs one look. Heads and bodies are kept as they came, keys and
-signatures included, so a recording is for its owner; `localyun compare --redact` makes one for others.
+Without a recording this costs a request one comparison. Heads and bodies are kept as they came, keys and signatures
+included, so a recording is for its owner; `localyun compare --redact` makes one for others.
 """
 
 import sys
@@ -25,17 +25,17 @@ Record = Callable[[str, OperationRequest, Response], None]
 
 
 class Recording:
-    """The exchanges since `start`. *use* has the gateway call what it is given, or nothing more for None."""
+    """The exchanges since `start`; *use* registers the function that the gateway calls with each, None for no one."""
 
     def __init__(self, use: Callable[[Record | None], None]) -> None:
         self._use = use
         self._kept: list[dict[str, Any]] = []
         self._bytes = 0
         self.left_out = 0
-        """Exchanges for which there was no room."""
+        """How many exchanges were dropped because the recording was full."""
 
     def start(self) -> None:
-        """Forget what was recorded and begin."""
+        """Start a recording; an earlier one is dropped."""
         self._kept, self._bytes, self.left_out = [], 0, 0
         self._use(self._record)
 

@@ -19,10 +19,10 @@ LOOPBACK: Final = ("127.0.0.1", "::1")
 
 _BACKLOG: Final = 1024
 _ATTEMPTS: Final = 50
-"""How often a free port is looked for that every host has free."""
+"""How many port numbers are tried to find one that is free on every host."""
 
 _AT_HOME: Final = (socket.AF_INET, "127.0.0.1")
-"""Commands and functions on this machine are told this address, whatever the others that are listened on."""
+"""The address given to commands and functions on this machine, whatever other addresses the server listens on."""
 
 _HOME: Final = {_AT_HOME, (socket.AF_INET, "0.0.0.0")}  # noqa: S104 - what is listened on is the user's choice
 
@@ -75,12 +75,12 @@ class Server:
 
     @property
     def port(self) -> int:
-        """The HTTP port that is listened on."""
+        """The HTTP port."""
         return self._port
 
     @property
     def https_port(self) -> int:
-        """The HTTPS port that is listened on; 0 when there is none."""
+        """The HTTPS port; 0 when there is none."""
         return self._https_port
 
     @property
@@ -130,7 +130,7 @@ class Server:
         for listener in self._listeners:
             listener.close()
         self._listeners.clear()
-        _close(self._sockets + self._secure)  # taken and never served on
+        _close(self._sockets + self._secure)  # reserved, but never served
         self._sockets, self._secure = [], []
         if self._tls is not None:
             await self._tls.close()

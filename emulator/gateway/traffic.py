@@ -1,8 +1,8 @@
-"""The requests of one gateway: which are in work, how many were answered, how they ended, how long they took.
+"""The requests of one gateway: those under way, and counts and durations of those answered.
 
 Each answer is counted, recorded while somebody records, and logged in one line.
 
-What the cloud meters of them is counted beside that, by resource: requests, those refused, bytes each way.
+For metering, requests, refusals and bytes in both directions are counted by resource.
 """
 
 import logging
@@ -21,7 +21,7 @@ from emulator.wire.rpc import RpcFront
 _log = logging.getLogger("emulator.access")
 
 _OWN_FRONTS = frozenset({"admin", "console", "deployments"})
-"""Fronts whose calls are no work of the emulator's: they wait for it to be quiet themselves."""
+"""Fronts whose calls do not count as the emulator's work: calls that wait until it is idle are among them."""
 
 MOST_OPERATIONS: Final = 400
 """Operations counted apart. All APIs together have fewer; what a client invents beyond that is counted as one."""
@@ -36,7 +36,7 @@ _NAMES = (
     *("FlowName", "Name", "ScheduleName", "ExecutionName", "QueueName", "TopicName", "SubscriptionName"),
     *("RoleName", "PolicyName", "UserName"),
 )
-"""Parameters of RPC calls that name what a call is about, the outer before the inner."""
+"""Parameters of RPC calls that name the resource, the outer before the inner."""
 
 _LONGEST_RESOURCE = 300
 
@@ -81,7 +81,7 @@ class Traffic:
     ) -> None:
         """Count an answer of *sent* bytes to a request of *received*; two microseconds, on every request.
 
-        One that is not *metered* is none of what was carried.
+        One that is not *metered* is left out of `carried`.
         """
         known = self._known.get((service, operation)) or self._add(service, operation)
         known[0][status // 100] += 1
@@ -142,12 +142,12 @@ class AccessLog:
         self._record: Record | None = None
 
     def record(self, record: Record | None) -> None:
-        """Call *record* with each front, call and answer from now on; with None, nothing more."""
+        """Call *record* with the front, call and answer of each request from now on; None ends that."""
         self._record = record
 
     @property
     def records(self) -> bool:
-        """Whether somebody records, for whom requests have to be whole."""
+        """Whether a recording runs, for which bodies have to come whole."""
         return self._record is not None
 
     def answered(
@@ -189,7 +189,7 @@ class AccessLog:
 
 
 def _resource(front: Front | None, call: OperationRequest) -> str:
-    """Return what a call is about by the names it gives: a queue, a topic and its subscription, a flow and so on."""
+    """Return the names in a call, joined by slashes: a queue, a topic and its subscription, a flow and so on."""
     if call.path:
         names = list(call.path.values())
     elif isinstance(front, RpcFront):
@@ -211,7 +211,7 @@ def _asked(front: Front | None, call: OperationRequest) -> str:
 
 
 def _announced(response: Response) -> int:
-    """Return the length that the head of an answer in pieces gives; of one that has none it is not counted."""
+    """Return the Content-Length of an answer in pieces, 0 without one."""
     length = response.header("content-length")
     return int(length) if length.isdecimal() else 0
 
@@ -262,7 +262,7 @@ class OpenRequests:
             yield call, front.name if front is not None else ""
 
     def upcoming(self, now: Millis, limit: int) -> Iterator[Upcoming]:
-        """Requests come when clients send them."""
+        """Yield nothing: when clients send requests is not known."""
         yield from ()
 
     def waiting(self) -> Iterator[Waiting]:

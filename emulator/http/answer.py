@@ -25,18 +25,18 @@ CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Answering(Protocol):
-    """What a transaction asks of its connection."""
+    """The connection, as a `Transaction` uses it."""
 
     def answer(self, transaction: "Transaction", response: Response) -> None:
         """Send *response*, which ends *transaction*."""
         ...
 
     def fail(self, transaction: "Transaction") -> None:
-        """Answer *transaction* after a failure of the application itself, and close."""
+        """Answer *transaction* with 500 after a failure of the application, and close."""
         ...
 
     def drop(self, response: Response) -> None:
-        """Close an answer that will not be sent."""
+        """Close the body of an answer that will not be sent."""
         ...
 
 
@@ -75,7 +75,7 @@ class Transaction:
             self._connection.answer(self, response)
 
     def attend(self, call: asyncio.Future[Any]) -> None:
-        """Watch the work behind the answer, so that neither side waits for the other in vain."""
+        """Cancel *call* when the client leaves; answer 500 when it ends without an answer."""
         if self.abandoned:
             call.cancel()
         elif not self.answered:
@@ -83,7 +83,7 @@ class Transaction:
             call.add_done_callback(self._ended)
 
     def abandon(self) -> None:
-        """Call the work off: the client has gone."""
+        """Cancel the work on the answer: the client has gone."""
         self.abandoned = True
         if self._call is not None and not self._call.done():
             self._call.cancel()
@@ -241,12 +241,12 @@ class Sender:
         self._sent(framing.close)
 
     def drop(self, response: Response) -> None:
-        """Close an answer that will not be sent."""
+        """Close the body of an answer that will not be sent."""
         if not isinstance(response.body, bytes):
             self._connections.dispose(response.body)
 
     def pause(self) -> None:
-        """Hold back: the client does not take what was sent."""
+        """Pause: the client reads more slowly than the answer is sent."""
         self.writable = False
         self._unsent = self._transport.get_write_buffer_size()
 
@@ -257,19 +257,19 @@ class Sender:
             self._drained.set_result(None)
 
     def stalled(self) -> bool:
-        """Whether the client has taken nothing since this was last asked."""
+        """Whether the client has read nothing since the last call."""
         before, self._unsent = self._unsent, self._transport.get_write_buffer_size()
         return self._unsent >= before
 
     def end_following(self) -> bool:
-        """End the answer under way, and the connection, if it would go on until its client leaves; tell whether so."""
+        """End the answer under way, and the connection, if it would last until its client leaves; return whether so."""
         if not self._follows or self._stream is None:
             return False
         self._stream.cancel()
         return True
 
     def close(self) -> None:
-        """Close once all is sent; `stalled` says whether the client still reads."""
+        """Close once everything is sent; `stalled` says whether the client still reads."""
         self._unsent = self._transport.get_write_buffer_size()
         self._transport.close()
 

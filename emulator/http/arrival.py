@@ -1,6 +1,7 @@
-"""The body of a request while it comes.
+"""Receiving the body of a request.
 
-It is counted until its sender is known, and passed on when the request is served before its end.
+Until the sender is known, the bytes are counted against a limit of all connections. The body of a request that is
+served before its end is passed on as it comes.
 """
 
 import asyncio
@@ -12,10 +13,10 @@ from emulator.kernel.pieces import SentPieces
 
 
 class Arrival:
-    """What a connection reads: the body of its request, unless reading is paused.
+    """The incoming side of a connection, which receives the body of its request.
 
-    ``pieces`` takes the body of a request that is served early, until its end; it is None with every other. ``counted``
-    is how many bytes of it are among `Connections.untrusted`.
+    ``pieces`` receives the body of a request that is served early, until its end; otherwise it is None. ``counted`` is
+    how many bytes of the body are counted in `Connections.untrusted`.
     """
 
     __slots__ = ("_connections", "_limit", "_reader", "_transport", "counted", "is_paused", "pieces")
@@ -30,19 +31,19 @@ class Arrival:
         self.pieces: SentPieces | None = None
 
     def pause(self) -> None:
-        """Read nothing until `resume`."""
+        """Stop reading from the socket until `resume`."""
         if not self.is_paused:
             self.is_paused = True
             self._transport.pause_reading()
 
     def resume(self) -> None:
-        """Read again."""
+        """Read from the socket again."""
         if self.is_paused:
             self.is_paused = False
             self._transport.resume_reading()
 
     def count(self) -> bool:
-        """Count a part of a body whose sender is not known; return False when all such bodies have become too large."""
+        """Count the received body of a request whose sender is not known; return False when all such are too large."""
         connections = self._connections
         size = self._reader.body_held
         connections.untrusted += size - self.counted
@@ -51,19 +52,19 @@ class Arrival:
         return connections.untrusted <= limits.untrusted_bytes or size <= limits.pipelined_bytes
 
     def discount(self) -> None:
-        """Count it no longer: its sender is known, or it is not held any more."""
+        """Count the body no longer: its sender is known, or it is no longer held."""
         self._connections.untrusted -= self.counted
         self.counted = 0
 
     def pass_on(self, limit: int) -> SentPieces:
-        """Return where a body of at most *limit* bytes is passed on to from now on."""
+        """Return the pieces of a body of at most *limit* bytes, which `take` fills from now on."""
         self.discount()
         self._limit = limit
         self.pieces = pieces = SentPieces(self, self._connections.limits.early_bytes)
         return pieces
 
     def take(self) -> bool:
-        """Pass on what has come; return whether that was the end of the body."""
+        """Pass on the bytes that have come; return whether that was the end of the body."""
         assert self.pieces is not None
         try:
             pieces, is_whole = self._reader.part(self._limit)
@@ -80,7 +81,7 @@ class Arrival:
         return is_whole
 
     def end(self, error: BodyBroken | None) -> None:
-        """End the body that is passed on, if there is one; with *error* the rest will not come."""
+        """End the body that is passed on, if any; with *error* the rest will not come."""
         pieces, self.pieces = self.pieces, None
         if pieces is not None:
             pieces.end(error)

@@ -76,7 +76,7 @@ _LONGEST_NAME: Final = 240  # leaves room for the rest of a file name; DNS itsel
 
 @frozen
 class Facts:
-    """When a certificate ends, which authority's key signed it, and for which names or domains it is."""
+    """The first line of a certificate's file: its end, the authority's key that signed it, its names or domains."""
 
     not_after: Millis
     key_id: str
@@ -145,7 +145,7 @@ def _facts(path: Path) -> Facts | None:
     try:
         with path.open(encoding="ascii") as file:
             match = re.fullmatch(_FACTS, file.readline())
-    except (OSError, UnicodeDecodeError):  # the child will meet the same trouble and say so
+    except (OSError, UnicodeDecodeError):  # the child process will fail too, and report why
         return None
     if match is None:
         return None
@@ -161,7 +161,7 @@ class NameRefused(Exception):
 
 
 class MintingFailed(Exception):
-    """The child process that makes certificates did not."""
+    """The child process that makes certificates has failed."""
 
 
 class CertificateAuthority:
@@ -194,7 +194,7 @@ class CertificateAuthority:
         self._tasks = TaskGroup("certificates")
 
     def register(self, name: str) -> bool:
-        """Have a certificate for *name* and permit its domain; return whether `prepare` has something to make now."""
+        """Keep a certificate for *name* and permit its domain; return whether `prepare` has something to make now."""
         if not is_host_name(name):
             return False
         if not is_permitted(name, self._domains):
@@ -203,7 +203,7 @@ class CertificateAuthority:
         return self._renewal_of(leaf_of(name)) is None
 
     def unregister(self, name: str) -> None:
-        """Renew the certificate for *name* no longer; the authority goes on permitting it until the next start."""
+        """Stop renewing the certificate for *name*; the authority permits the name until the next start."""
         self._registered.discard(name)
 
     async def ensure_ca(self) -> Path:
@@ -243,7 +243,7 @@ class CertificateAuthority:
     async def close(self) -> None:
         """End the child process, if one is running; whoever waits for a certificate gets MintingFailed."""
         await self._tasks.close()
-        self._settle(list(self._wanted), "the server stops")  # here: a task may end before its first step
+        self._settle(list(self._wanted), "the server stops")  # not in the task, which may end before its first step
 
     def _choose(self, connection: ssl.SSLObject, server_name: str | None, begun: ssl.SSLContext) -> None:
         """Choose the certificate during a handshake (``SSLContext.sni_callback``); `context` has had it made.

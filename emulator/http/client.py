@@ -68,7 +68,7 @@ async def _resolve(host: str) -> list[str]:
 
 
 def _literal(text: str) -> str | None:
-    """Return *text* as an address; an IPv4 address in IPv6 clothing is judged, and dialled, as what it is."""
+    """Return *text* as an address, None for a name; an IPv4-mapped IPv6 address as the IPv4 address it is."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
@@ -100,7 +100,7 @@ class ConnectionPool:
         return self._count
 
     def take(self, key: PoolKey) -> ClientConnection | None:
-        """Return the connection used last, if one is still open; it is no longer kept."""
+        """Remove and return the connection used last, if one is still open; else None."""
         kept = self._kept.get(key)
         while kept:
             connection = kept.pop()
@@ -172,7 +172,7 @@ class ClientResponse(NamedTuple):
 class StreamedResponse:
     """An answer whose body is read piece by piece: iterate over it, to the end or until `aclose`.
 
-    It can itself be the body of an answer of ours. While its pieces are not taken, the sender is held back.
+    It can itself be the body of a `Response`. The server is paused while its pieces are not read.
     """
 
     def __init__(self, answer: Answer, connection: ClientConnection, pool: ConnectionPool, key: PoolKey) -> None:
@@ -202,11 +202,11 @@ class StreamedResponse:
             raise
 
     def write(self, data: bytes) -> None:
-        """Send bytes after an answer of 101."""
+        """Send bytes after the answer 101."""
         self._connection.write(data)
 
     def on_pace(self, pace: Callable[[bool], None]) -> None:
-        """Call *pace* with False when the server does not take what was sent, with True when it does again."""
+        """Call *pace* with False when the server reads more slowly than is sent, with True when it has caught up."""
         self._connection.on_pace(pace)
 
     async def aclose(self) -> None:
@@ -216,7 +216,7 @@ class StreamedResponse:
             self._connection.close()
 
     async def whole(self, most: int = MAX_RESPONSE) -> ClientResponse:
-        """Read the body to its end, *most* bytes of it, and return all of the answer.
+        """Read the body, of at most *most* bytes, to its end and return the whole answer.
 
         Raises: AnswerTooLarge, ClientError.
         """
@@ -297,9 +297,9 @@ class HttpClient:
         connect_to: tuple[str, int] | None = None,
         switching: bool = False,
     ) -> StreamedResponse:
-        """Make a call and return once the head of its answer is there; *timeout_s* covers no more than that.
+        """Make a call and return once the head of its answer has come; *timeout_s* does not cover the body.
 
-        A call that asks to change the protocol is *switching*. When the answer is 101 it has done so.
+        With *switching* the call asks to change the protocol; the answer 101 means that the server has.
 
         Raises: as `request`.
         """
@@ -327,7 +327,7 @@ class HttpClient:
             raise CallTimedOut(f"{method} {url} was not answered within {timeout_s:g} s") from error
 
     async def close(self) -> None:
-        """Close the connections that are kept."""
+        """Close the idle connections."""
         self._pool.close()
         await asyncio.sleep(0)  # lets the transports end
 

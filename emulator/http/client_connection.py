@@ -1,4 +1,4 @@
-"""One connection of the HTTP client: sends a request, parses its answer, holds back what is not read yet.
+"""One connection of the HTTP client: sends a request, parses its answer, pauses the server when it is not read.
 
 What can go wrong with an outgoing call::
 
@@ -47,11 +47,11 @@ class AnswerTooLarge(ClientError):
 
 
 class BadAnswer(ClientError):
-    """What came is no HTTP answer."""
+    """The bytes received are no HTTP answer."""
 
 
 class CallTimedOut(ClientError, TimeoutError):
-    """The time given for the call was over."""
+    """The call took longer than its timeout."""
 
 
 _SWITCHING: Final = 101
@@ -85,7 +85,7 @@ class ClientConnection(asyncio.Protocol):
 
     def _begin(self, method: str, *, switching: bool) -> None:
         self._may_switch = switching
-        self._parser = httptools.HttpResponseParser(self)  # the old one may wait for a body that HEAD does not get
+        self._parser = httptools.HttpResponseParser(self)  # after HEAD the old one waits for a body that never comes
         self._body_allowed = method != "HEAD"
         self._fields: Pairs = []
         self._head: Answer | None = None
@@ -115,9 +115,9 @@ class ClientConnection(asyncio.Protocol):
     ) -> Answer:
         """Send one request and return the head of its answer.
 
-        Pieces of *body* are framed when *chunked*. They are still sent while the answer comes, until that is
-        complete or the connection is closed. When it is *switching* the answer may be 101: `pieces` are what the server
-        sends then, until it ends, and `write` sends to it.
+        Pieces of *body* are framed when *chunked*. They are still sent while the answer comes, until the answer is
+        complete or the connection is closed. With *switching* the answer may be 101: `pieces` then yields what the
+        server sends, until it closes, and `write` sends to it.
 
         Raises: ClientError; what *body* raises, which ends the connection.
         """
@@ -157,7 +157,7 @@ class ClientConnection(asyncio.Protocol):
         self._transport.write(data)
 
     def on_pace(self, pace: Callable[[bool], None]) -> None:
-        """Call *pace* with False when the server does not take what was sent, with True when it does again."""
+        """Call *pace* with False when the server reads more slowly than is sent, with True when it has caught up."""
         self._pace = pace
 
     def close(self) -> None:
@@ -166,7 +166,7 @@ class ClientConnection(asyncio.Protocol):
         self._keep_alive = False
         self._stop_sending()
 
-    # asyncio.Protocol.
+    # Methods of asyncio.Protocol.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport."""
@@ -199,7 +199,7 @@ class ClientConnection(asyncio.Protocol):
         self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Fail what is under way."""
+        """Fail the call that is under way."""
         if not self._complete and self._error is None:
             reason = "the connection was closed before the answer was complete" if exc is None else str(exc)
             self._error = ConnectionLost(reason, unanswered=not self._received)
@@ -209,7 +209,7 @@ class ClientConnection(asyncio.Protocol):
         self._wake()
 
     def pause_writing(self) -> None:
-        """Hold the request's body back."""
+        """Pause the request's body."""
         self._writable = False
         if self._pace is not None:
             self._pace(False)
@@ -225,7 +225,7 @@ class ClientConnection(asyncio.Protocol):
     # Callbacks of httptools.
 
     def on_message_begin(self) -> None:
-        """Begin a head. Another after an interim one is the answer's; another after the answer was not asked for."""
+        """Begin a head: the first, or the one after an interim answer. One after the answer was not asked for."""
         if self._complete:
             self._keep_alive = False
         else:
@@ -238,7 +238,7 @@ class ClientConnection(asyncio.Protocol):
             self._fields.append((name.decode("ascii", "surrogateescape"), text))
 
     def on_headers_complete(self) -> None:
-        """Take the head, unless it is an interim one."""
+        """Keep the head, unless it is an interim one."""
         if self._complete:
             return
         status = self._parser.get_status_code()
@@ -257,8 +257,8 @@ class ClientConnection(asyncio.Protocol):
             self._complete = True
 
     def on_body(self, data: bytes) -> None:
-        """Take a piece of the body; stop reading when too much waits."""
-        if self._complete:  # a body after HEAD, of which the parser knows nothing
+        """Keep a piece of the body; stop reading when too much waits."""
+        if self._complete:  # a body after HEAD, which the parser does not expect
             self._keep_alive = False
             return
         self._pieces.append(data)
@@ -319,7 +319,7 @@ class ClientConnection(asyncio.Protocol):
             if rest := data[upgrade.args[0] :]:
                 self.on_body(rest)
         except httptools.HttpParserError as error:
-            if self._complete:  # something follows an answer that was whole
+            if self._complete:  # bytes follow a complete answer
                 self._keep_alive = False
             else:
                 self._fail(BadAnswer(f"the answer cannot be parsed: {error}"))

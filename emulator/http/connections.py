@@ -1,7 +1,7 @@
-"""What the connections of one server share: the application, the limits, one coarse clock, and how they all end.
+"""The connections of one server: their application, limits and deadlines, and closing them all.
 
-Time-outs are checked by one sweep over the open connections. Each keeps the number of the sweep by which it must have
-moved on, so a request costs no timer and no look at the clock.
+Timeouts are checked by one sweep over the open connections. A connection's deadline is the number of a sweep, so a
+request costs neither a timer nor a look at the clock.
 """
 
 import asyncio
@@ -31,31 +31,31 @@ class HttpLimits:
     """
 
     head_bytes: int = 64 * KIB
-    """All header fields of a request together."""
+    """The most bytes of all header fields of a request together."""
     target_bytes: int = 64 * KIB
-    """The request line."""
+    """The most bytes of the request line."""
     header_fields: int = 200
     pipelined_bytes: int = 64 * KIB
-    """Input that may wait while an earlier request is unanswered; beyond it nothing more is read."""
+    """Input that may wait while an earlier request is unanswered; beyond that nothing more is read."""
     early_bytes: int = 256 * KIB
-    """Body of a request that is served while it comes, waiting to be taken; beyond it nothing more is read."""
+    """Unread body that may wait when a request is served early; beyond that nothing more is read."""
     linger_bytes: int = 256 * KIB * KIB
-    """Input dropped after an early refusal, so that the client reads the answer instead of a reset."""
+    """Input read and dropped after an early refusal, so that the client reads the answer instead of a reset."""
     untrusted_bytes: int = 144 * KIB * KIB
-    """Bodies of all requests together whose sender is not known: one of the largest, or many small ones."""
+    """The most bytes of bodies of all requests whose sender is not known: one of the largest, or many small ones."""
     slice_bytes: int = 256 * KIB
-    """Answers longer than this leave in slices, as the client takes them."""
+    """Longer answers are sent in slices of this length, as the client reads them."""
 
     idle_s: float = 75
     head_s: float = 30
-    """From the first byte of a request to the end of its header fields."""
+    """From the first byte of a request to the end of its header fields; then 408."""
     body_s: float = 60
-    """Without a single byte of a body that is not complete."""
+    """Without a byte of a body that is not complete; then 408."""
     write_s: float = 60
-    """Without the client taking anything of an answer."""
+    """Without the client reading anything of an answer; then the connection is aborted."""
     linger_s: float = 5
     sweep_s: float = 1
-    """How often the spans above are checked; they are that coarse."""
+    """Between two checks of the other timeouts, which are that coarse."""
 
 
 NEVER: Final = sys.maxsize
@@ -70,7 +70,7 @@ Refusal = tuple[int, str, tuple[tuple[str, str], ...]]
 
 
 class Connection(Protocol):
-    """What the sweep and the end of the server ask of a connection."""
+    """A connection, as the sweep and the stopping server use it; ``deadline`` is the number of a sweep."""
 
     deadline: int
 
@@ -79,18 +79,18 @@ class Connection(Protocol):
         ...
 
     def wind_down(self) -> None:
-        """Close now if no request is under way, or an answer that would not end; else after the answer."""
+        """Close now if no request, or only a `Following` answer, is under way; else after the answer."""
         ...
 
     def abort(self) -> None:
-        """Close at once, dropping whatever is under way."""
+        """Close at once, dropping the request under way."""
         ...
 
 
 class Connections:
     """The open connections of one server.
 
-    ``tick`` counts the sweeps. The spans of the limits are at hand as ticks, rounded up: ``idle_ticks`` and so on.
+    ``tick`` counts the sweeps. ``idle_ticks`` and so on are the timeouts of the limits in ticks, rounded up.
     ``stopping`` is set once `stop` has been called; from then on every answer closes its connection. ``untrusted``
     counts the bytes of bodies that are held for requests whose sender is not known.
     """
@@ -118,13 +118,13 @@ class Connections:
         return len(self._open)
 
     def add(self, connection: Connection) -> None:
-        """Watch over *connection* until it is discarded."""
+        """Check the deadline of *connection* until it is discarded."""
         self._open.add(connection)
         if self._sweeper is None:
             self._arm()
 
     def discard(self, connection: Connection) -> None:
-        """Forget a connection that has ended."""
+        """Remove a connection that has ended."""
         self._open.discard(connection)
         if not self._open and self._empty is not None and not self._empty.done():
             self._empty.set_result(None)
@@ -163,7 +163,7 @@ class Connections:
         return self._date_line
 
     async def stop(self, grace_s: float) -> None:
-        """Close at once what is idle or follows something, the others after their answer or *grace_s* seconds."""
+        """Close idle connections and `Following` answers at once, others after their answer or *grace_s* seconds."""
         self.stopping = True
         for connection in list(self._open):
             connection.wind_down()

@@ -88,9 +88,9 @@ class Request:
     reduced to it, its authority is in ``authority``). ``path`` and ``query`` are its two halves, undecoded; ``query``
     is None when there is no ``?``. ``scheme`` is ``http`` or ``https``.
 
-    `Application.admit` sets ``trusted`` when it knows who sent the request, which gives its body more room, and keeps
-    in ``admitted`` what `Application.serve` shall go on with. ``fields`` are those of an upload form, once read.
-    ``arriving`` is the body of a request that is served while it still comes; `body` is empty then.
+    `Application.admit` sets ``trusted`` when it knows who sent the request, whose body may then be larger, and keeps in
+    ``admitted`` its findings for `Application.serve`. ``fields`` are those of an upload form, once read. ``arriving``
+    is the body of a request that is served early, before it has come whole; `body` is empty then.
     """
 
     __slots__ = (
@@ -143,11 +143,11 @@ class Request:
 
     @property
     def is_of_browser(self) -> bool:
-        """Whether a web browser sends it, as far as its head says.
+        """Whether a web browser has sent the request, judging by its head.
 
-        Browsers have named themselves Mozilla ever since, and new ones say what a request is for; libraries that follow
-        the Fetch standard outside of a browser send ``Sec-Fetch-Mode`` alone. What asks for a page counts too unless it
-        is signed: Java's own client always does.
+        All browsers call themselves Mozilla, and new ones send fetch metadata; libraries that follow the Fetch standard
+        outside of a browser send ``Sec-Fetch-Mode`` alone. A request that accepts HTML counts too unless it is signed:
+        Java's own client always accepts it.
         """
         headers = self.headers
         if headers.get("user-agent").startswith("Mozilla/") or headers.has_any(_FETCH_METADATA):
@@ -171,11 +171,11 @@ class Request:
             self._body = pieces[0]
         else:
             self._body, self._pieces = b"", pieces
-        self._form_pairs = None  # the head may have been judged before the body came
+        self._form_pairs = None  # the head may have been read before the body came
 
     @property
     def body_size(self) -> int:
-        """The length of the body in bytes, as far as it is received."""
+        """How many bytes of the body have been received."""
         if self.arriving is not None:
             return self.arriving.size
         return sum(map(len, self._pieces)) or len(self._body)
@@ -272,13 +272,13 @@ class Response:
 
 
 class Following(Response):
-    """An answer that goes on until its client leaves. A server that ends closes it instead of waiting for its end."""
+    """An answer that lasts until its client leaves; a stopping server closes it instead of waiting."""
 
     __slots__ = ()
 
 
 class HangUp(Response):
-    """No answer: the connection is closed. ``unsent`` is an answer that the client does not get."""
+    """Close the connection without an answer; ``unsent`` is the answer that the client does not get."""
 
     __slots__ = ("unsent",)
 
@@ -291,17 +291,17 @@ Respond = Callable[[Response], None]
 
 
 class Application(Protocol):
-    """What the server asks for each request, always on the loop's thread."""
+    """The application behind the server; every method is called on the loop's thread."""
 
     def admit(self, request: Request) -> Response | int:
         """Judge a request by its head, before its body is read: return a refusal, or the largest body in bytes."""
         ...
 
     def early(self, request: Request) -> "int | asyncio.Future[Any]":
-        """Return how many bytes of body a request may have that is served before its body has come whole.
+        """Return the most bytes of body with which a request is served early, before its body has come whole.
 
-        Asked once, and only when the head of a request has come and not all of its body. 0: it is served when it is
-        whole, as every other. A future: that is not known before it has ended, and will be asked again then.
+        Asked once, when the head has come but not all of the body. 0: the request is served when its body is whole, as
+        usual. A future: the answer is not known yet, and is asked for again when the future is done.
         """
         ...
 
@@ -319,8 +319,8 @@ class Application(Protocol):
     def serve(self, request: Request, respond: Respond) -> "asyncio.Future[Any] | None":
         """Serve a request, whole or `early`: call *respond* exactly once, now or later.
 
-        What is returned is cancelled when the client goes away first; None means the answer has been given or cannot
-        be called off.
+        The future that is returned is cancelled when the client leaves first; None: the answer has been given, or the
+        work cannot be cancelled.
         """
         ...
 
@@ -364,7 +364,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 @frozen
 class Origin:
-    """The target of a request. ``host`` is in lower case and, for an IPv6 address, without brackets."""
+    """The server that a request is for. ``host`` is in lower case and, for an IPv6 address, without brackets."""
 
     scheme: str
     host: str
@@ -372,7 +372,7 @@ class Origin:
 
     @property
     def authority(self) -> str:
-        """What the Host field says."""
+        """The value of the Host field."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 

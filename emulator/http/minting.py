@@ -187,7 +187,7 @@ def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 def _load_key(path: Path) -> ec.EllipticCurvePrivateKey | None:
     try:
         key = serialization.load_pem_private_key(path.read_bytes(), password=None)
-    except (FileNotFoundError, ValueError):  # a broken key is replaced, and everything it signed with it
+    except (FileNotFoundError, ValueError):  # a broken key is replaced, as is all that it signed
         return None
     return key if isinstance(key, ec.EllipticCurvePrivateKey) else None
 

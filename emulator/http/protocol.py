@@ -69,7 +69,7 @@ class HttpProtocol(asyncio.Protocol):
         self._dropped = 0
         self.deadline = NEVER
 
-    # asyncio.Protocol.
+    # Methods of asyncio.Protocol.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Wait for the first request."""
@@ -113,7 +113,7 @@ class HttpProtocol(asyncio.Protocol):
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Call off what was under way."""
+        """Cancel the request under way."""
         self._connections.discard(self)
         self._phase = Phase.LOST
         self.deadline = NEVER
@@ -126,7 +126,7 @@ class HttpProtocol(asyncio.Protocol):
         self._arrival.end(BodyBroken("the client has gone before its end"))
 
     def pause_writing(self) -> None:
-        """Hold back: the client does not take what was sent."""
+        """Pause sending: the client reads more slowly."""
         self._sender.pause()
         self.deadline = self._connections.tick + self._connections.write_ticks
 
@@ -139,7 +139,7 @@ class HttpProtocol(asyncio.Protocol):
             self._await_input()
             self._schedule()
 
-    # What the server's other connections share with this one.
+    # Methods for the server, which calls them for each connection.
 
     def overdue(self) -> None:
         """Act on a deadline that has passed: close what is idle, answer 408 to what is too slow."""
@@ -164,15 +164,15 @@ class HttpProtocol(asyncio.Protocol):
         self.deadline = self._connections.tick + self._connections.write_ticks
 
     def wind_down(self) -> None:
-        """Close now if no request is under way, or an answer that would not end; else after the answer."""
+        """Close now if no request, or only a `Following` answer, is under way; else after the answer."""
         if not self._sender.end_following() and self._phase in {Phase.IDLE, Phase.LINGERING} and self._sender.writable:
             self._close()
 
     def abort(self) -> None:
-        """Close at once, dropping whatever is under way."""
+        """Close at once, dropping the request under way."""
         self._transport.abort()
 
-    # What a transaction asks for.
+    # Methods for transactions.
 
     def answer(self, transaction: Transaction, response: Response) -> None:
         """Send *response*, which ends *transaction*."""
@@ -187,12 +187,12 @@ class HttpProtocol(asyncio.Protocol):
             self._sender.send(transaction, response)
 
     def fail(self, transaction: Transaction) -> None:
-        """Answer *transaction* after a failure of the application itself, and close."""
+        """Answer *transaction* with 500 after a failure of the application, and close."""
         transaction.keep_alive = False
         transaction.respond(self._connections.malformed(500, "the request could not be served"))
 
     def drop(self, response: Response) -> None:
-        """Close an answer that will not be sent."""
+        """Close the body of an answer that will not be sent."""
         unsent = response.unsent if isinstance(response, HangUp) else response
         if unsent is not None:
             self._sender.drop(unsent)
@@ -205,7 +205,7 @@ class HttpProtocol(asyncio.Protocol):
         self._transport.write(response.head())
         response.socket.take(self._transport, self._connections, first)
 
-    # Input.
+    # Reading requests.
 
     def _may_advance(self) -> bool:
         return self._phase < Phase.LINGERING and not self._is_busy()
@@ -321,7 +321,8 @@ class HttpProtocol(asyncio.Protocol):
     def _serve_early(self, incoming: Incoming) -> bool:
         """Have a request served whose body still comes, if the application wants that; return whether it does.
 
-        It is not asked before something of the body has come, unless it has judged the head, which costs it something.
+        The application is not asked before a part of the body has come, since judging a head costs time, unless it has
+        judged the head already.
         """
         request = incoming.request
         if request.admitted is None and not self._reader.body_held:
@@ -344,9 +345,9 @@ class HttpProtocol(asyncio.Protocol):
         return True
 
     def _ask_again(self, incoming: Incoming, known: "asyncio.Future[Any]") -> None:
-        """Ask once more whether a request is served early; its client may wait for an answer to what it has sent."""
+        """Ask once more whether a request is served early; its client may wait for an answer before sending more."""
         if not known.cancelled():
-            known.exception()  # has been read: whoever serves the request meets it again
+            known.exception()  # marks the error as retrieved; serving the request raises it again
         if self._incoming is incoming:
             self._may_be_early = True
             if self._may_advance():
@@ -356,7 +357,7 @@ class HttpProtocol(asyncio.Protocol):
         """Pass on what has come of the body of a request that is being served."""
         transaction = self._transaction
         if self._arrival.take() and transaction is not None and not transaction.answered:
-            transaction.unread = False  # else the head of the answer has announced the end
+            transaction.unread = False  # otherwise the head of the answer has said ``Connection: close``
             transaction.keep_alive = self._keeps_alive
 
     def _serve(self, incoming: Incoming, *, unread: bool = False) -> None:
@@ -385,7 +386,7 @@ class HttpProtocol(asyncio.Protocol):
         )
         return self._transaction
 
-    # Refusals.
+    # Refusing requests.
 
     def _refuse_size(self, incoming: Incoming) -> None:
         transaction = self._transaction_for(incoming, unread=True)
@@ -417,7 +418,7 @@ class HttpProtocol(asyncio.Protocol):
             self._await_input()
             self._schedule()
 
-    # The end.
+    # Closing the connection.
 
     def _finish(self, *, unread: bool) -> None:
         """Close after the last answer. With input unread, drop some of it first.

@@ -1,11 +1,11 @@
-"""What the HTTPS port does for clients that take it for a proxy: whom it serves, whom it passes on, whom it refuses.
+"""The HTTPS port as a proxy: which requests it serves, passes on or refuses.
 
 Clients of languages without a hook find the emulator through ``HTTPS_PROXY``. They speak plain HTTP to the HTTPS port:
 ``CONNECT name:443`` before TLS, or a whole URL as the target of a plain request. The emulated names are answered here
 and never looked up. Everything else is refused, unless the user name `FORWARDING` asks for it to be passed on; then a
 public address is called, and nothing inside this machine or its networks.
 
-What the user name adds to that (`forwarding_user`) is called although it is not public: a mirror of a company, say.
+Hosts that the user name lists (`forwarding_user`) are called although they are not public: a company's mirror, say.
 
 Every request has to carry the secret of this run, so that neither web pages nor other programs get a way through.
 `ProxyDesk` decides, `dial` and `splice` pass on; `emulator.http.tls_listener` calls them.
@@ -45,7 +45,7 @@ FORWARDING: Final = "forward"
 """The user name of clients whose calls to other hosts are to be passed on."""
 
 VIA: Final = "1.1 localyun"
-"""What answers of the proxy itself say of who has given them."""
+"""The value of ``Via`` in answers that the proxy itself gives."""
 
 _HOP_FIELDS: Final = frozenset({"proxy-authorization", "proxy-connection", "connection", "keep-alive", "host"})
 _TARGET: Final = r"(?:\[(?P<literal>[0-9A-Fa-f:.]+)\]|(?P<name>[^:]+))(?::(?P<port>[0-9]+))?"
@@ -54,7 +54,7 @@ _EMBEDDING: Final = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network(
 
 
 class NotProxyRequest(Exception):
-    """The bytes are no request to a proxy."""
+    """The bytes are not the head of a request to a proxy."""
 
 
 @frozen
@@ -68,7 +68,7 @@ class ProxyRequest:
 
     @property
     def is_connect(self) -> bool:
-        """Whether the client wants the connection itself."""
+        """Whether the request is a ``CONNECT``."""
         return self.request.method == "CONNECT"
 
     def onward_head(self) -> bytes:
@@ -81,7 +81,7 @@ class ProxyRequest:
 
 @frozen
 class Serve:
-    """The emulator itself is asked for."""
+    """Verdict: the host is emulated, the emulator answers."""
 
 
 class AllowedHosts:
@@ -102,7 +102,7 @@ class AllowedHosts:
                 self._names.append(re.sub(r":\d+$", "", text).lstrip("*").lstrip("."))
 
     def permits(self, host: str) -> Callable[[str], bool]:
-        """Return what decides for which of its addresses *host* is called."""
+        """Return a predicate: whether a connection to an address of *host* is allowed."""
         named = any(not name or host == name or host.endswith(f".{name}") for name in self._names)
         return lambda address: is_public(address) or self._has(address, named=named)
 
@@ -120,7 +120,7 @@ def forwarding_user(allowed: Iterable[str]) -> str:
 
 
 def _allowed_by(user: str) -> AllowedHosts | None:
-    """Return the hosts that a user name adds; None for one that asks for no forwarding."""
+    """Return the hosts listed in a user name; None for a user name that asks for no forwarding."""
     name, _, encoded = user.partition(".")
     if name != FORWARDING:
         return None
@@ -133,14 +133,14 @@ def _allowed_by(user: str) -> AllowedHosts | None:
 
 @frozen(kw_only=False)
 class Forward:
-    """Another host is asked for, and the client may have it."""
+    """Verdict: another host, to which the client's bytes are passed on."""
 
     allowed: AllowedHosts
 
 
 @frozen(kw_only=False)
 class Refuse:
-    """The request goes nowhere."""
+    """Verdict: the request is refused with *status*."""
 
     status: int
     reason: str
@@ -184,7 +184,7 @@ class ProxyDesk:
         self._emulates = emulates
 
     def judge(self, asked: ProxyRequest) -> Verdict:
-        """Return what is to become of a request."""
+        """Return whether a request is served, passed on or refused."""
         user, secret = _credentials(asked.request)
         allowed = _allowed_by(user)
         if not hmac.compare_digest(secret, self._secret) or (user != SERVED_ONLY and allowed is None):
@@ -232,7 +232,7 @@ class NoWayThere(Exception):
 
 
 async def dial(asked: ProxyRequest, allowed: AllowedHosts) -> socket.socket:
-    """Return a connection to what was asked for, if it is public or one of *allowed*.
+    """Return a connection to the requested host, if its address is public or *allowed*.
 
     Raises: NoWayThere.
     """

@@ -50,7 +50,7 @@ class Incoming(NamedTuple):
     expects_continue: bool
 
     def of_proxy(self) -> "Incoming":
-        """Return it as the only request of its connection, without what was said to the proxy alone."""
+        """Return the request without its ``Proxy-`` header fields, as the only one of its connection."""
         kept = [pair for pair in self.request.headers.pairs if not pair[0].lower().startswith("proxy-")]
         self.request.headers = Headers(kept)
         return self._replace(keep_alive=False)
@@ -72,8 +72,8 @@ class RequestReader:
         self._peer = (scheme, remote)
         self._parser: httptools.HttpRequestParser | None = None
         self._buffer = b""
-        self._start = 0  # of what is held; the bytes before it have been used
-        self._scanned = 0  # up to here there is no end of a head
+        self._start = 0  # index into the buffer; the bytes before it have been parsed
+        self._scanned = 0  # index into the buffer; no head ends before it
         self._begin()
 
     @property
@@ -156,7 +156,7 @@ class RequestReader:
         return pieces, False
 
     def rest(self) -> bytes:
-        """Return what was received after the last request, which is the reader's no more."""
+        """Remove and return the bytes received after the last request."""
         rest, self._buffer, self._start = self._buffer[self._start :], b"", 0
         return rest
 

@@ -46,19 +46,19 @@ def asks_for_websocket(headers: Headers) -> bool:
 
 
 class Upstream(Protocol):
-    """A server's connection, as one who sends to it sees it."""
+    """A server's connection, for sending."""
 
     def write(self, data: bytes) -> None:
         """Send bytes."""
         ...
 
     def on_pace(self, pace: Callable[[bool], None]) -> None:
-        """Call *pace* with False when the server does not take what was sent, with True when it does again."""
+        """Call *pace* with False when the server reads more slowly than is sent, with True when it has caught up."""
         ...
 
 
 class Pieces(Protocol):
-    """What a server sends after the switch, piece by piece."""
+    """The bytes that a server sends after the switch, piece by piece."""
 
     def __aiter__(self) -> AsyncIterator[bytes]: ...
 
@@ -68,9 +68,9 @@ class Pieces(Protocol):
 
 
 class Relay(asyncio.Protocol):
-    """Passes bytes on between a client, whose connection it takes, and a server, as they come and in both directions.
+    """Passes bytes between a client, whose connection it takes over, and a server, in both directions.
 
-    Each side that does not take what the other sends holds it back. The end of either is that of both.
+    A side that reads slowly pauses the other. When either connection ends, the other is closed.
     """
 
     def __init__(self, pieces: Pieces, upstream: Upstream) -> None:
@@ -95,10 +95,10 @@ class Relay(asyncio.Protocol):
         self._passing = connections.tasks.spawn(self._pass_on(transport), "relay")
 
     def overdue(self) -> None:
-        """Never asked for: it has no deadline."""
+        """Do nothing; never called, as the connection has no deadline."""
 
     def wind_down(self) -> None:
-        """Close: the server ends."""
+        """Close: the server is stopping."""
         self.abort()
 
     def abort(self) -> None:
@@ -111,7 +111,7 @@ class Relay(asyncio.Protocol):
         self._upstream.write(data)
 
     def pause_writing(self) -> None:
-        """Hold the server back: the client does not take what was sent."""
+        """Pause the server: the client reads more slowly."""
         self._writable.clear()
 
     def resume_writing(self) -> None:
@@ -119,7 +119,7 @@ class Relay(asyncio.Protocol):
         self._writable.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the server's side too."""
+        """Close the server's side too."""
         if self._connections is not None:
             self._connections.discard(self)
         if self._passing is not None:

@@ -1,4 +1,4 @@
-"""The HTTPS port: looks at each connection's first byte, then lets TLS begin or reads what a proxy's client wants.
+"""The HTTPS port: looks at each connection's first byte, then begins TLS or reads a proxy request.
 
 The byte is only peeked at, so the handshake that follows sees it. Plain HTTP on this port is that of a client which
 takes it for its proxy (`emulator.http.proxy`); any other is answered with a hint in plain HTTP.
@@ -56,15 +56,15 @@ _INTERNAL_ERROR: Final = b"\x15\x03\x01\x00\x02\x02\x50"
 
 
 class ServerNames:
-    """Finds the host that a TLS client names before its handshake begins: its certificate may have to be made."""
+    """Reads the host name in a TLS client's hello before the handshake, as its certificate may have to be made."""
 
     def __init__(self) -> None:
-        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)  # without a certificate: nobody is answered with it
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)  # without a certificate: no client is answered with it
         self._context.sni_callback = self._note
         self._found: list[str] = []
 
     def in_hello(self, hello: bytes) -> str | None:
-        """Return the name in the first bytes of a connection, empty when there is none; None while more must come."""
+        """Return the host name in *hello*, the first bytes received; "" without one, None while more must come."""
         self._found.clear()
         incoming = ssl.MemoryBIO()
         incoming.write(hello)
@@ -72,7 +72,7 @@ class ServerNames:
             self._context.wrap_bio(incoming, ssl.MemoryBIO(), server_side=True).do_handshake()
         except ssl.SSLWantReadError:
             return None if len(hello) < _LONGEST_HELLO else ""
-        except ssl.SSLError:  # always: there is no certificate, or the hello is none
+        except ssl.SSLError:  # always raised: there is no certificate, or this is not a hello
             return "".join(self._found)
         return ""
 

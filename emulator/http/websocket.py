@@ -51,11 +51,11 @@ class Talk(Protocol):
         ...
 
     def pace(self, go: bool) -> None:
-        """The client does not take what was sent (False), or takes it again."""
+        """Called with False when the client reads more slowly than is sent, and with True when it has caught up."""
         ...
 
     def closed(self) -> None:
-        """The connection is gone."""
+        """Called when the connection has ended."""
         ...
 
 
@@ -83,7 +83,7 @@ def accept(request: Request, talk: Talk) -> SwitchingProtocols:
 
 
 class WebSocket(asyncio.Protocol):
-    """One open WebSocket. ``deadline`` and the like are what the server's other connections have."""
+    """One open WebSocket; a `Connection` without a deadline."""
 
     def __init__(self, talk: Talk) -> None:
         self.deadline = NEVER
@@ -106,10 +106,10 @@ class WebSocket(asyncio.Protocol):
             self.data_received(first)
 
     def overdue(self) -> None:
-        """Never asked for: it has no deadline."""
+        """Do nothing; never called, as the connection has no deadline."""
 
     def wind_down(self) -> None:
-        """Close: the server ends."""
+        """Close: the server is stopping."""
         self.close(GOING_AWAY)
 
     def abort(self) -> None:
@@ -152,15 +152,15 @@ class WebSocket(asyncio.Protocol):
             pass
 
     def pause_writing(self) -> None:
-        """Pause the other side."""
+        """Have *talk* pause: the client reads more slowly."""
         self._talk.pace(False)
 
     def resume_writing(self) -> None:
-        """Resume reading from the other side."""
+        """Have *talk* resume sending."""
         self._talk.pace(True)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the other side too."""
+        """Tell *talk* that the connection has ended."""
         self._closing = True
         if self._connections is not None:
             self._connections.discard(self)
@@ -179,7 +179,7 @@ class WebSocket(asyncio.Protocol):
             size, at = int.from_bytes(buffer[2:10], "big"), 10
         if len(buffer) < at:
             return False
-        if reserved or not buffer[1] & 0x80:  # a client has to mask, and no extension was agreed on
+        if reserved or not buffer[1] & 0x80:  # a client must mask, and no extension was negotiated
             self.close(_PROTOCOL_ERROR)
             return False
         if size + len(self._message) > _LARGEST_MESSAGE:

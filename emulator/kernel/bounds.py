@@ -1,4 +1,4 @@
-"""The files that a command may use when it is kept to one folder, as those of an assistant are."""
+"""Path limits for a command that may use the files of one folder only, such as the tools of an assistant."""
 
 from pathlib import Path
 from typing import Final

@@ -25,7 +25,7 @@ class Clock(Protocol):
         ...
 
     def system(self) -> Millis:
-        """Return the time outside the emulator."""
+        """Return the real time, whatever offset or freeze the emulator's time has."""
         ...
 
     def monotonic(self) -> float:
@@ -86,7 +86,7 @@ class AdjustableClock(SystemClock):
             self.frozen_at = None
 
     def restore(self, offset_ms: int, frozen_at: Millis | None) -> None:
-        """Take the state an earlier run has kept, or that of a checkpoint, which may be earlier than now."""
+        """Set the offset and freeze stored by an earlier run or a checkpoint; the time may go backwards."""
         self.offset_ms = offset_ms
         self.frozen_at = frozen_at
 

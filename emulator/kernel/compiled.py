@@ -73,7 +73,7 @@ def _place(language: str, sources: Path, files: Iterable[Path], options: str) ->
 
 @contextmanager
 def _draft(cache: Path) -> Iterator[Path]:
-    """Make a folder to build in, on the cache's file system; what builds that were killed have left goes."""
+    """Make a folder to build in, on the cache's file system, after removing those left by builds that were killed."""
     sweep(_DRAFT, cache)
     with OwnedFolder(_DRAFT, cache) as owned:
         yield owned.folder
@@ -187,7 +187,7 @@ def built_assembly(dotnet: str, sources: Path) -> Path:
             settings = json.dumps({"runtimeOptions": {"framework": wanted}})
             (draft / "agent.runtimeconfig.json").write_text(settings, encoding="utf-8")
             folder.mkdir(exist_ok=True)
-            for path in (program.with_suffix(".runtimeconfig.json"), program):  # the program last: it is looked for
+            for path in (program.with_suffix(".runtimeconfig.json"), program):  # the program last: it is tested for
                 (draft / path.name).replace(path)
     return program
 

@@ -14,7 +14,7 @@ _ROW_DOUBLINGS = 15  # 2**15 bytes are a row
 _WORDS = _ROW // 8
 _AT_ONCE = 4 * 1024 * 1024
 _LONG = 4 * _ROW
-"""From this length on the rows pay for their tables."""
+"""Inputs of at least this many bytes are faster by rows, whose tables take time to build."""
 
 
 def crc64(data: bytes) -> int:
@@ -24,11 +24,11 @@ def crc64(data: bytes) -> int:
     """
     if len(data) < _LONG:
         return _by_bytes(data, _ONES) ^ _ONES
-    if len(data) > _AT_ONCE:  # so that no copy of it all keeps other threads waiting
+    if len(data) > _AT_ONCE:  # copying everything at once would delay other threads
         pieces = (data[start : start + _AT_ONCE] for start in range(0, len(data), _AT_ONCE))
         return reduce(lambda head, piece: combine(head, crc64(piece), len(piece)), pieces, 0)
     start = bytearray(data)
-    for index in range(8):  # the initial register is the same as inverting the first eight bytes
+    for index in range(8):  # equals starting from the initial register
         start[index] ^= 0xFF
     return _by_bytes(_sum_of_rows(bytes(-len(data) % _ROW) + bytes(start)), 0) ^ _ONES
 
@@ -39,7 +39,7 @@ def checksum(data: bytes) -> str:
 
 
 def combine(first: int, second: int, length: int) -> int:
-    """Return the checksum of two texts in a row: *first* is that of the one, *second* of the other of *length* bytes.
+    """Return the checksum of two concatenated byte strings from their checksums; *length* is the second's in bytes.
 
     It takes microseconds whatever the length, so objects put together from parts are not read again.
     """
@@ -106,7 +106,7 @@ def _row_tables() -> list[list[bytes]]:
 
 @cache
 def _moved(doublings: int) -> list[int]:
-    """Return what becomes of each of the 64 bits of a register ``2**doublings`` bytes further on."""
+    """Return, for each of the 64 bits of a register, the register after ``2**doublings`` further zero bytes."""
     if not doublings:
         return [_byte_table()[1 << bit] if bit < 8 else 1 << (bit - 8) for bit in range(64)]
     images = _moved(doublings - 1)

@@ -42,7 +42,11 @@ class CronError(ValueError):
 
 
 class Rules(NamedTuple):
-    """How much is taken: ``seconds`` and ``weekdays`` are the special characters of those fields."""
+    """A dialect of schedule expressions.
+
+    ``seconds`` and ``weekdays`` are the special characters that these two fields may contain; with ``only_minutes`` an
+    interval of ``@every`` is a whole number of minutes.
+    """
 
     seconds: str
     weekdays: str
@@ -57,7 +61,7 @@ LENIENT: Final = Rules(seconds=",-*/", weekdays=",-*?/", only_minutes=False)
 
 
 class Field(NamedTuple):
-    """The numbers a field takes, and whether it was left open by ``*`` or ``?``."""
+    """The numbers a field of a cron expression matches, and whether it was left open by ``*`` or ``?``."""
 
     values: tuple[int, ...]
     is_open: bool
@@ -205,7 +209,7 @@ def _number(text: str, low: int, names: tuple[str, ...]) -> int:
 
 
 def _has_its_day(cron: Cron) -> bool:
-    """Whether any of the months is long enough for a day of the month."""
+    """Whether a month of the expression has a day of the expression; 31 April never comes."""
     return cron.day.values[0] <= max(_LONGEST_MONTHS[month - 1] for month in cron.month.values)
 
 
@@ -215,7 +219,7 @@ def _triggers(cron: Cron) -> tuple[Any, ...]:
 
     Days that no month has get none: the library would look for them until the year 9999, for minutes.
     """
-    from apscheduler.triggers.cron import CronTrigger  # here, because importing it takes 50 ms and few need it
+    from apscheduler.triggers.cron import CronTrigger  # takes 50 ms to import, and few need it
 
     days, weekdays = _numbers(cron.day), _numbers(cron.weekday, shift=-1)
     pairs = [(days, weekdays)]
@@ -242,7 +246,7 @@ def _numbers(field: Field, shift: int = 0) -> str:
 def _zone(name: str) -> tzinfo:
     if name == "UTC":
         return UTC
-    from zoneinfo import ZoneInfo  # here, because few schedules name a zone
+    from zoneinfo import ZoneInfo  # few schedules name a zone
 
     try:
         return ZoneInfo(name)

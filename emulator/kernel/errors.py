@@ -36,7 +36,7 @@ class ServiceError(Exception):
     def __init__(self, name: str | None = None, message: str | None = None, /, **fields: Any) -> None:
         text = self.template
         row = self.table.get(name or "")
-        if row is None:  # a class of one error: what is given is its message
+        if row is None:  # a class of one error: the argument is its message
             name, message = type(self).__name__, name
             row = self.table.get(name)
         if row is not None:
@@ -57,7 +57,7 @@ class ServiceError(Exception):
 
 
 class Unavailable(ServiceError):
-    """What was asked for cannot be done now, and can be later: another program keeps the state locked.
+    """The call failed because another program keeps the state locked; it may be retried.
 
     Source: the common error codes of Alibaba Cloud's OpenAPI; the text is the emulator's own.
     """
@@ -95,12 +95,12 @@ class Reason(Enum):
 
 
 class AuthFailure(Exception):
-    """A request that is not let in.
+    """Authentication refused a request.
 
     ``scheme`` is the name of the authenticator that judged it ("" when none applied). ``string_to_sign`` and
-    ``canonical_request`` are what the server computed, for the dialects that show them; ``detail`` is the value
-    at fault (the key id, the date, the header's name). ``advice`` says what to do, in the emulator's own words, behind
-    those of the dialect.
+    ``canonical_request`` are what the server computed, for the dialects whose errors contain them; ``detail`` is the
+    value at fault (the key id, the date, the header's name). ``advice`` is a sentence of the emulator's own, appended
+    to the dialect's message.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar, datac
 T = TypeVar("T")
 
 ABSENT: Final[Any] = object()
-"""In place of a default that a field has not."""
+"""Stands for "no default"."""
 
 
 class Field:
@@ -32,7 +32,7 @@ class Field:
         self.repr = repr
 
 
-if TYPE_CHECKING:  # the checker knows what these do to the types of fields
+if TYPE_CHECKING:  # the type checker knows how these change the types of fields
     from dataclasses import field as field
     from dataclasses import replace as replace
 else:
@@ -122,7 +122,7 @@ def _methods(fields: tuple[Field, ...], *, kw_only: bool) -> dict[str, Callable[
         kind = next((each for each in self.__class__.__mro__ if vars(each).get("__init__") is first), None)
         if kind is not None:
             compiled = _compiled_initializer(kind.__qualname__, fields, kw_only=kw_only)
-            kind.__init__ = compiled  # type: ignore[misc]  # the class is being completed
+            kind.__init__ = compiled  # type: ignore[misc]  # the class is not complete yet
         assert compiled is not None
         compiled(self, *given, **named)
 
@@ -180,7 +180,7 @@ def _restore(self: object, state: tuple[None, dict[str, Any]]) -> None:
 
 
 def _refuse(self: object, name: str, *_: object) -> NoReturn:
-    from dataclasses import FrozenInstanceError  # only for who makes the mistake
+    from dataclasses import FrozenInstanceError  # only when somebody makes the mistake
 
     raise FrozenInstanceError(f"{self.__class__.__name__}.{name} cannot be changed")
 
@@ -199,7 +199,7 @@ class _StandardFields:
             parts.append((each.name, each.kind, dataclasses.field(**options)))
         described: Any = dataclasses.make_dataclass(kind.__name__, parts, kw_only=True)
         found: dict[str, Any] = described.__dataclass_fields__
-        kind.__dataclass_fields__ = found  # type: ignore[attr-defined]  # making it anew for each record takes a millisecond
+        kind.__dataclass_fields__ = found  # type: ignore[attr-defined]  # creating it for each record would take 1 ms
         return found
 
 

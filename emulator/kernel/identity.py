@@ -53,9 +53,9 @@ class Demand:
 
 
 def pass_role(account: str, role: str, service: str) -> Demand:
-    """Return the right to give *role* to something of a cloud *service*.
+    """Return the right that a caller needs to give *role* to a resource of a cloud *service* (``ram:PassRole``).
 
-    It is about the role of the account that will be acted as, however its resource name is written.
+    *role* is a name or an ARN; an ARN of another account is read as the role of that name in *account*.
     """
     name = role.rpartition("/")[2]
     return Demand("ram:PassRole", f"acs:ram::{account}:role/{name}", (), (("acs:Service", service),))
@@ -68,7 +68,7 @@ def default_resource_group(account: str) -> str:
 
 def stable_id(kind: str, account: str, name: str) -> str:
     """Return the id of a role or user: eighteen digits, the same whenever it is asked for."""
-    import hashlib  # with OpenSSL, which commands that sign nothing do without
+    import hashlib  # loads OpenSSL, which commands without signatures do not need
 
     digest = hashlib.sha256(f"{kind}\n{account}\n{name}".encode("utf-8", "replace")).digest()
     return f"3{int.from_bytes(digest[:8], 'big') % 10**17:017d}"

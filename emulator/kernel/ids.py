@@ -17,7 +17,10 @@ class Ids(Protocol):
         ...
 
     def unseeded_uuid(self) -> str:
-        """Return a UUID that follows from no seed: for what only looks, which must not change what is drawn."""
+        """Return a UUID that does not come from the seed.
+
+        For read-only requests: looking at the emulator must not change the ids that are drawn later.
+        """
         ...
 
     def hex(self, digits: int) -> str:
@@ -34,16 +37,17 @@ class Ids(Protocol):
 
 
 class Drawn(NamedTuple):
-    """The position in the random draws: the number of the series, and how many draws it has given."""
+    """The position in the random draws: the number of the series, and how many draws were taken from it."""
 
     series: int
     draws: int
 
 
 class SeededDraws:
-    """Bytes that follow from a seed. A series is used up by one state: what has drawn from it never draws it again.
+    """Bytes that follow from a seed, a series and a count.
 
-    The bytes of draw *n* are SHAKE-256 over seed, series and *n*, so to go back to a draw is to count from there.
+    Each run on a state draws from a series of its own, so that no id comes twice. The bytes of draw *n* are SHAKE-256
+    over seed, series and *n*: setting ``drawn`` to an earlier position repeats the draws from there.
     """
 
     def __init__(self, seed: int) -> None:
@@ -58,9 +62,9 @@ class SeededDraws:
 
 
 class SystemDraws:
-    """Bytes of the system's generator, of which a supply is fetched at a time: each request needs some.
+    """Bytes from the system's random generator, fetched 4 KB at a time because each request needs some.
 
-    For a process that is not forked: a child would draw the same.
+    Not to be used across a fork: parent and child would draw the same bytes.
     """
 
     _PIECE = 16
@@ -70,7 +74,7 @@ class SystemDraws:
         self._supply: list[bytes] = []
 
     def __call__(self, size: int) -> bytes:
-        """Return *size* bytes; threads may ask at the same time, because a list gives each of its pieces away once."""
+        """Return *size* bytes; thread-safe, because ``list.pop`` hands out each piece once."""
         if size > self._PIECE:
             return os.urandom(size)
         try:

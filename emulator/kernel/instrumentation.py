@@ -1,9 +1,8 @@
-"""Where the services can be watched and interfered with: what each shows of its work, and faults and mocks of tests.
+"""How services show their work, and where tests inject faults and mocks into calls.
 
-A service shows what keeps it busy, what is due later and what waits for someone outside (`Observed`). Whoever makes or
-serves a call names it (`Subject`) and first asks what tests do to it on purpose: errors, delays, lost connections,
-functions that break. While there is nothing to interfere with, asking costs one look at an empty list, and the gateway
-does not even ask.
+A service shows what keeps it busy, what is due later and what waits for someone outside (`Observed`). Code that makes
+or serves a call names it (`Subject`) and first asks `Interference` for faults: errors, delays, lost connections,
+functions that break. While no fault is set, that costs one look at an empty list, and the gateway does not even ask.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -53,25 +52,25 @@ EVENTS = (
     *("push attempt", "timer trigger", "schedule", "an asynchronous call, retry", "an asynchronous call"),
     *("end of session", "retry"),
 )
-"""Kinds of what comes: how `Upcoming.what` begins; a name or number may follow."""
+"""The kinds of upcoming events: `Upcoming.what` begins with one of them; a name or number may follow."""
 
 
 def parted(what: str, kinds: Iterable[str] = EVENTS) -> tuple[str, str]:
-    """Return which of some kinds *what* is, and the name or number behind it."""
+    """Split *what* into its kind, the longest of *kinds* that it begins with, and the rest; without one, all of it."""
     kind = max((each for each in kinds if f"{what} ".startswith(f"{each} ")), key=len, default=what)
     return kind, what[len(kind) :]
 
 
 @frozen
 class Waiting:
-    """Something that only the outside can bring on: a task token to be reported, an endpoint that does not answer."""
+    """Work that only the outside can finish: a task token to be reported, an endpoint that does not answer."""
 
     resource: str
     detail: str
 
 
 class Watchers(list[Callable[[], None]]):
-    """Functions to call whenever something has happened; who makes it happen calls each."""
+    """Callbacks without arguments; the owner of the list calls `notify` after every change."""
 
     def add(self, notify: Callable[[], None]) -> Callable[[], None]:
         """Call *notify* from now on, until the function that is returned is called."""
@@ -84,7 +83,7 @@ class Watchers(list[Callable[[], None]]):
         return stop
 
     def notify(self) -> None:
-        """Call each."""
+        """Call every callback."""
         for notify in tuple(self):
             notify()
 
@@ -109,7 +108,7 @@ Origin = Literal["client", "flow", "trigger", "push", "async"]
 """Who makes a call: an SDK, a flow's task, a trigger of a function, a topic's push, the queue of asynchronous calls."""
 
 FunctionFault = Literal["timeout", "crash", "oom", "exception"]
-"""How a function is made to break; "" stands for not at all."""
+"""The failures that can be injected into a function."""
 
 
 class Subject(NamedTuple):
@@ -142,10 +141,10 @@ class Dialect(NamedTuple):
 
 
 class Interference(Protocol):
-    """Faults for calls that do not come through the gateway."""
+    """Injects faults into calls that do not come through the gateway."""
 
     active: bool
-    """Whether there is any fault."""
+    """Whether any fault is set."""
 
     def around(self, subject: Subject, dialect: Dialect) -> AbstractAsyncContextManager[None]:
         """Return a context for making a call in: a fault delays it or raises before it, or after it has been done.
@@ -164,24 +163,24 @@ class Interference(Protocol):
         ...
 
     def function_fault(self, subject: Subject) -> FunctionFault | Literal[""]:
-        """Return how the function of a call shall break."""
+        """Return the failure to inject into the function of a call, "" for none."""
         ...
 
 
 class NoInterference:
-    """Leaves every call alone."""
+    """Injects nothing."""
 
     active = False
 
     @asynccontextmanager
     async def around(self, subject: Subject, dialect: Dialect) -> AsyncIterator[None]:
-        """Do nothing."""
+        """Return a context that does nothing."""
         yield
 
     def within(self, subject: Subject, dialect: Dialect) -> AbstractContextManager[None]:
-        """Do nothing."""
+        """Return a context that does nothing."""
         return nullcontext()
 
     def function_fault(self, subject: Subject) -> Literal[""]:
-        """Return that the function shall run."""
+        """Return "": the function runs."""
         return ""

@@ -1,15 +1,17 @@
-"""What the cloud would meter: counted in plain numbers where it happens, and read by `emulator.usage` now and then.
+"""Counts of what the cloud would meter: plain numbers, kept by the services and read by `emulator.usage` now and then.
 
-Every service has a `Tally` of its own, or makes amounts of numbers it keeps anyway when they are read. They begin at 0
-with the process; `emulator.usage.meter` adds what earlier processes have counted.
+A service keeps a `Tally`, or makes amounts when they are read from numbers that it has anyway. They begin at 0 with the
+process; `emulator.usage.meter` adds what earlier processes have counted.
 """
 
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 UNMETERED: Final = "x-localyun-unmetered"
-"""A header of requests that the cloud would not see: those with which the emulator's own commands look at what is
-there, to plan, to export and to compare."""
+"""The header of requests that the cloud would not see, and that are not metered.
+
+The emulator's own commands send it when they read resources to plan a deployment, to export or to compare.
+"""
 
 
 class Amount(NamedTuple):
@@ -34,7 +36,7 @@ class Tally:
         self._amounts: dict[tuple[str, str, str], float] = {}
 
     def add(self, item: str, resource: str, kind: str = "", value: float = 1) -> None:
-        """Count *value* more."""
+        """Add *value* to an amount."""
         key = item, resource, kind
         self._amounts[key] = self._amounts.get(key, 0) + value
 

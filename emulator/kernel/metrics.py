@@ -20,7 +20,7 @@ from emulator.kernel.clock import Clock
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-"""Upper bounds for spans, from a call that is answered inline to a long poll."""
+"""Upper bounds of histogram buckets in seconds, from a call that is answered inline to a long poll."""
 
 
 class Sample(NamedTuple):
@@ -107,7 +107,7 @@ def _number(value: float) -> str:
 
 
 INTERVAL_S: Final = 0.25
-"""A sample of this often finds what holds the loop up regularly, and costs an idle machine nothing to speak of."""
+"""Seconds between samples of the loop's lag: enough to find regular blocking, at hardly any cost when idle."""
 
 
 class LoopLag:
@@ -181,7 +181,7 @@ def _memory() -> tuple[int, int] | None:
 def _open_files() -> int | None:
     for folder in (_PROC / "fd", Path("/dev/fd")):
         try:
-            return len(os.listdir(folder)) - 1  # noqa: PTH208 - names only; one is the listing's own
+            return len(os.listdir(folder)) - 1  # noqa: PTH208 - without the descriptor that lists the folder
         except OSError:
             continue
     return None

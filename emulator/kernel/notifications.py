@@ -1,7 +1,7 @@
-"""What happens in folders, as Linux announces it (inotify): complete when the call that wrote has returned.
+"""Changes in folders, as Linux reports them (inotify): a change is reported before the call that made it returns.
 
-A program can therefore ask "has anything changed?" at the moment it matters, for the price of one system call, instead
-of looking at every file or of waiting for its next look.
+A program can therefore ask "has anything changed?" when it needs to know, with one system call, instead of looking at
+every file or polling.
 """
 
 import os
@@ -24,13 +24,13 @@ OVERFLOW = 0x4000
 FORGOTTEN = 0x8000
 
 ENTRIES = CREATED | DELETED | MOVED_FROM | MOVED_TO
-"""A name in the folder has come, gone or changed."""
+"""An entry of the folder was created, deleted or renamed."""
 
 CONTENT = ENTRIES | MODIFIED
-"""Something was certainly written; attributes and closed files may be as they were."""
+"""Content has certainly changed; after `ATTRIBUTES` or `CLOSED_AFTER_WRITE` alone it may be the same."""
 
 ITSELF = FOLDER_DELETED | FOLDER_MOVED
-"""The watched folder has another name or none."""
+"""The watched folder itself was renamed or deleted."""
 
 _ONLY_FOLDERS = 0x01000000
 _ADD_TO_MASK = 0x20000000
@@ -39,7 +39,7 @@ _READ = 256 * 1024
 
 
 class Change(NamedTuple):
-    """One announcement: the number of the watch, what happened, and the name in the folder (empty: the folder)."""
+    """One notification: the number of the watch, what happened, and the name in the folder (empty: the folder)."""
 
     watch: int
     mask: int
@@ -47,15 +47,15 @@ class Change(NamedTuple):
 
 
 class Notifications:
-    """One queue of announcements. `watch`, `forget` and `take` are for one thread at a time, `arrived` for any.
+    """One inotify queue. `watch`, `forget` and `take` are for one thread at a time, `arrived` for any.
 
-    Raises: OSError where the system has none, or no more of them.
+    Raises: OSError where the system has no notifications, or the user's limit is reached.
     """
 
     def __init__(self) -> None:
         if not system.NOTIFICATIONS:
             raise OSError("this system has no notifications of changed files")
-        import ctypes  # 32 classes, and many emulators have no folder to watch
+        import ctypes  # defines 32 classes, and many emulators watch no folder
 
         self._library, self._error_number = ctypes.CDLL(None, use_errno=True), ctypes.get_errno
         self.descriptor = self._checked(self._library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
@@ -83,7 +83,7 @@ class Notifications:
         return bool(self._poll.poll(0))
 
     def take(self) -> list[Change] | None:
-        """Return what was announced since the last time, in order; None when there was more than the kernel keeps."""
+        """Return the notifications since the last call, in order; None when the kernel has dropped some."""
         changes: list[Change] = []
         lost = False
         while self.arrived():

@@ -24,13 +24,13 @@ _log = logging.getLogger(__name__)
 _LOCK = "lock"
 _UNLOCKED = "unlocked-"
 _NEW_S = 60
-"""A folder this young may not have its lock yet."""
+"""Seconds for which a new folder may be without its lock file."""
 
 
 class OwnedFolder:
-    """A new folder below *parent* (the system's place for such, without), called *prefix* and something.
+    """A new temporary folder whose name begins with *prefix*, below *parent* (default: the system's temporary folder).
 
-    Use as a context manager, or call `close`. Next to ``folder`` nothing is removed: see `sweep`.
+    Use as a context manager, or call `close`. Folders left by processes that were killed are removed by `sweep` only.
 
     Raises: OSError.
     """
@@ -42,7 +42,7 @@ class OwnedFolder:
             self._lock = (self.folder / _LOCK).open("wb")
             if system.lock(self._lock.fileno()) is not False and (self.folder / _LOCK).exists():
                 break
-            self._lock.close()  # another process took the folder for left behind before it was locked
+            self._lock.close()  # another process removed the folder before it was locked
 
     def close(self) -> None:
         """Remove the folder with everything in it."""
@@ -60,7 +60,7 @@ class OwnedFolder:
 
 
 def sweep(prefix: str, parent: Path, own: Path | None = None) -> None:
-    """Remove the folders below *parent* called *prefix* and something whose owner is dead; *own* stays."""
+    """Remove the folders below *parent* whose names begin with *prefix* and whose owner is dead; *own* stays."""
     if not system.LOCKS:
         return
     for folder in parent.glob(f"{prefix}*"):
@@ -72,7 +72,7 @@ def sweep(prefix: str, parent: Path, own: Path | None = None) -> None:
                 continue
             if (folder / _LOCK).exists():
                 with (folder / _LOCK).open("rb") as lock:
-                    if system.lock(lock.fileno()):  # held until all is gone: its owner may just be taking it
+                    if system.lock(lock.fileno()):  # locked until all is removed: its owner may be creating it
                         _remove_left(folder)
             elif time.time() - about.st_mtime > _NEW_S:  # noqa: TID251 - compared with the file system's time
                 _remove_left(folder)
@@ -98,7 +98,7 @@ def remove(folder: Path) -> None:
                     place.chmod(0o700)
             if function in (os.unlink, os.rmdir):
                 function(path)
-            elif os.access(path, os.R_OK | os.W_OK | os.X_OK):  # or the same would happen again
+            elif os.access(path, os.R_OK | os.W_OK | os.X_OK):  # otherwise it would fail in the same way again
                 shutil.rmtree(path, onerror=open_up)
 
     shutil.rmtree(folder, onerror=open_up)

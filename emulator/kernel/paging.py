@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 @frozen(kw_only=False)
 class Page(Generic[T]):
-    """Some items of a list and the marker of the item to go on with (None at the end)."""
+    """One page of a list, and the marker at which the next page begins (None at the end)."""
 
     items: Sequence[T]
     next_marker: str | None
@@ -24,7 +24,7 @@ def cut(rows: Sequence[T], limit: int, marker_of: Callable[[T], str]) -> Page[T]
 
 
 class Range(NamedTuple):
-    """An inclusive range of whole numbers and the value that holds when nothing is given."""
+    """An inclusive range of whole numbers, and the default."""
 
     low: int
     high: int

@@ -1,16 +1,16 @@
-"""Sentences that can be said in another language: a text with ``{fields}``, and what goes into them.
+"""Translatable sentences: a text with ``{fields}``, and the values of the fields.
 
-What finds a mistake says it in English, as logs and answers do, and does not know who will read it. A `Phrase` is that
-English text and remembers what it was made of, so that a command or a page can look it up in its catalogue.
+Code that finds a mistake says it in English, as logs and answers do, and does not know who will read it. A `Phrase` is
+that English text and remembers its template and fields, so that a command or a page can look it up in its catalogue.
 """
 
 from collections.abc import Callable, Sequence
 
 COMMA = ", "
-"""What stands between the names of a list."""
+"""The separator of names in a list."""
 
 LISTS = frozenset({"names", "choices", "others"})
-"""The fields that hold such a list."""
+"""The names of fields whose values are lists of names, separated by `COMMA`."""
 
 
 class Phrase(str):
@@ -28,17 +28,17 @@ class Phrase(str):
         phrase.fields = fields
         return phrase
 
-    def __str__(self) -> str:  # so that the text of an error whose argument it is remembers too
+    def __str__(self) -> str:  # returns the phrase: str(error) keeps its template
         return self
 
 
 def phrase(text: str) -> Phrase:
-    """Return *text* as a phrase, which may be one already."""
+    """Return *text* as a `Phrase`; one that is a phrase already is returned as it is."""
     return text if isinstance(text, Phrase) else Phrase(text)
 
 
 def said(text: str, look_up: Callable[[str], str]) -> str:
-    """Return *text* as *look_up* has it, a phrase with its fields, which may be phrases themselves."""
+    """Return *text* translated by *look_up*; a phrase by its template, with fields that are phrases translated too."""
     if not isinstance(text, Phrase):
         return look_up(text) if text else text
     fields = {name: _field(name, each, look_up) for name, each in text.fields.items()}
@@ -53,7 +53,7 @@ def _field(name: str, value: object, look_up: Callable[[str], str]) -> object:
 
 
 def enumerated(names: str, look_up: Callable[[str], str]) -> str:
-    """Return a list of *names* with what *look_up* has for the comma between them."""
+    """Return *names*, separated by `COMMA`, with the translation of the comma."""
     return names.replace(COMMA, look_up(COMMA))
 
 

@@ -1,15 +1,15 @@
-"""A body that arrives in pieces: one side puts them in, the other takes them out, and neither runs far ahead."""
+"""A body that arrives in pieces: one side puts them in, the other takes them out, and the sender is paused between."""
 
 import asyncio
 from collections import deque
 from typing import Final, Protocol, Self
 
 HELD: Final = 1024 * 1024
-"""Bytes of a body that wait for its reader before its sender is held back."""
+"""Bytes of a body that may wait for its reader before its sender is paused."""
 
 
 class Holding(Protocol):
-    """Suspends and resumes the sender of a body's pieces, while their reader is slower."""
+    """The sender of a body's pieces, which can be paused while their reader is slower."""
 
     def pause(self) -> None:
         """Ask the sender to pause until `resume`."""
@@ -21,10 +21,9 @@ class Holding(Protocol):
 
 
 class SentPieces:
-    """The pieces of a body; while they are not taken, their sender at the other end of *channel* is held back.
+    """The pieces of a body; the sender at the other end of *channel* is paused while more than *held* bytes wait.
 
-    More than *held* bytes do not wait here for long: what is on its way already still comes. ``size`` counts all bytes
-    that have come.
+    Pieces that were on their way when it was paused are still taken. ``size`` counts all bytes that have come.
     """
 
     def __init__(self, channel: Holding, held: int = HELD) -> None:
@@ -48,7 +47,7 @@ class SentPieces:
                 self._channel.pause()
 
     def end(self, error: Exception | None) -> None:
-        """Record that there are no more, or why the rest is missing."""
+        """Record that no more pieces come: the body is complete, or was broken off by *error*."""
         self._ended, self._error = True, error
         self._changed.set()
 
@@ -56,7 +55,7 @@ class SentPieces:
         return self
 
     async def __anext__(self) -> bytes:
-        """Return the next piece; after the last StopAsyncIteration or what the body has ended with."""
+        """Return the next piece; after the last one raise StopAsyncIteration, or the error that broke the body off."""
         while not self._waiting and not self._ended:
             self._changed.clear()
             await self._changed.wait()
@@ -71,7 +70,7 @@ class SentPieces:
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """Drop what is left."""
+        """Drop the pieces that are left, and all later ones."""
         self.end(None)
         self._waiting.clear()
         self._unread = 0

@@ -1,4 +1,4 @@
-"""A name that somebody may have meant."""
+"""Suggestions for misspelt names."""
 
 from collections.abc import Iterable
 
@@ -6,8 +6,8 @@ from emulator.kernel.phrases import Phrase
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return ``; did you mean X?`` when one of *known* is near."""
-    import difflib  # only for messages
+    """Return ``; did you mean X?`` for the one of *known* that is most similar, "" when none is similar."""
+    import difflib  # only needed for error messages
 
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return Phrase("; did you mean {name}?", name=near[0]) if near else ""

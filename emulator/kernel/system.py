@@ -1,6 +1,6 @@
-"""What systems differ in, and what stands in where it is missing; docs/systems.md tells users.
+"""Differences between operating systems, and their replacements; described to users in docs/systems.md.
 
-Everything that is not on every system is asked for here, so that what another system gets can be tried on this one:
+Whatever not every system has is asked for here, so that another system's behaviour can be tried on this one:
 ``LOCALYUN_WITHOUT=fork,sessions`` (or ``all``) starts an emulator that does without. Here is also how a private file is
 written and how this program starts itself as a child.
 """
@@ -33,20 +33,20 @@ _without = os.environ.get(VARIABLE, "").split(",")
 
 
 def unknown_names() -> list[str]:
-    """Return the names in the variable that no system lacks anything by."""
+    """Return the names in ``LOCALYUN_WITHOUT`` that are not in `NAMES`."""
     return [each for each in _without if each and each not in {*NAMES, "all"}]
 
 
 def home() -> Path | None:
-    """Return the user's home folder, None for one who has none that is there, as users of servers and containers."""
-    with suppress(RuntimeError, OSError):  # older Pythons raise what keeps this user from looking
+    """Return the user's home folder, None when it does not exist or cannot be entered, as for users of servers."""
+    with suppress(RuntimeError, OSError):  # no home is known, or older Pythons may not look
         if (folder := Path.home()).is_dir() and os.access(folder, os.X_OK):
             return folder
     return None
 
 
 def cache() -> Path:
-    """Return the folder of what is built; without a home folder it is one that ends with this process."""
+    """Return the cache folder for built files; a temporary one, removed at exit, for a user without a home folder."""
     if named := os.environ.get("XDG_CACHE_HOME"):
         return Path(named) / "localyun"
     own = home()
@@ -55,7 +55,7 @@ def cache() -> Path:
 
 @lru_cache
 def _passing_folder() -> Path:
-    import atexit  # few have no home
+    import atexit  # few users lack a home folder
     import shutil
     import tempfile
 
@@ -72,7 +72,7 @@ FORK: Final = _has("fork", hasattr(os, "fork"))
 """Processes can be copied: function instances come from a warm zygote; else each starts its interpreter."""
 
 SESSIONS: Final = _has("sessions", hasattr(os, "killpg"))
-"""Processes have sessions that end as one; else what a function starts outlives it, and nobody is asked to end."""
+"""A session of processes can be killed as one; else children of a function outlive it, and no instance gets SIGTERM."""
 
 LOCKS: Final = _has("locks", sys.platform != "win32")
 """Files can be locked until their owner ends; else a transaction that is kept open refuses a second emulator."""
@@ -120,7 +120,7 @@ def write_private(path: Path, content: bytes, *, lasting: bool = True) -> None:
 
 @contextmanager
 def drafted(path: Path) -> Iterator[Path]:
-    """Yield where to write what takes the place of *path* when the block ends, and is removed when it fails.
+    """Yield a path to write to, which replaces *path* when the block succeeds and is removed when it fails.
 
     Each process has a draft of its own: several may write one file at a time, and the last one's stays.
     """
@@ -182,7 +182,7 @@ def unserved_s(pid: int) -> float:
     0 where the system does not say: only Linux does.
     """
     longest_ns = 0
-    # a thread may end while it is looked at
+    # A thread may end meanwhile.
     with suppress(OSError, ValueError, IndexError), os.scandir(f"/proc/{pid}/task") as threads:
         for thread in threads:
             waited_ns = Path(thread.path, "schedstat").read_text(encoding="ascii").split()[1]
@@ -191,18 +191,18 @@ def unserved_s(pid: int) -> float:
 
 
 def apart() -> dict[str, Any]:
-    """Return the words for `subprocess.Popen` that keep a child out of its parent's terminal, Ctrl-C included."""
+    """Return the arguments for `subprocess.Popen` that detach a child from its parent's terminal, Ctrl-C included."""
     if sys.platform == "win32":
         return {"creationflags": _CREATE_NO_WINDOW | _CREATE_NEW_PROCESS_GROUP}
     return {"start_new_session": True}
 
 
 def take_over(sock: socket.socket) -> None:
-    """Let a socket have the port of one that has just closed; on Windows the option would let two share it."""
+    """Let a socket bind a port just closed by another (SO_REUSEADDR); on Windows two would share the port."""
     if sys.platform != "win32":
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 
 
 def most_files() -> int | None:
-    """Return how many files this process may have open, None where the system does not say."""
+    """Return the limit of open files of this process, None where the system has none."""
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0] if sys.platform != "win32" else None

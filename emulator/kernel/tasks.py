@@ -1,4 +1,4 @@
-"""Tasks with an owner, started, watched and ended by the object that needs them; ends of processes."""
+"""Tasks with an owner that starts, watches and ends them; child processes."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 async def in_turns(items: Iterable[T], at_once: int = 100) -> AsyncIterator[T]:
-    """Yield *items*, with a turn of the loop for others after each *at_once* of them."""
+    """Yield *items*, letting the loop do other work after each *at_once* of them."""
     for number, item in enumerate(items, 1):
         yield item
         if number % at_once == 0:
@@ -61,7 +61,7 @@ async def start_module(name: str, *arguments: str, stdin: int, stdout: int) -> a
     """
     root = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
-    # -P: a file of the user's working directory must not pass for a module
+    # -P: a file in the working directory must not be imported as a module of the same name
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", name, *arguments),
         stdin=stdin,
@@ -74,8 +74,8 @@ async def start_module(name: str, *arguments: str, stdin: int, stdout: int) -> a
 def kill(process: asyncio.subprocess.Process) -> None:
     """Kill *process* unless the loop knows of its end; its `wait` returns its exit status afterwards.
 
-    `Process.kill` looks first whether the process lives. When it has just ended, that look takes the exit status, and
-    the loop, which comes later, warns of an unknown child.
+    `Process.kill` first polls the process. When it has just ended, the poll takes the exit status, and the loop, which
+    comes later, warns of an unknown child.
     """
     if process.returncode is not None:
         return

@@ -1,4 +1,4 @@
-"""One timer service wakes everything: waits, time-outs, redelivery, retries, schedules, expiry.
+"""The timers of all services: waits, timeouts, redelivery, retries, schedules, expiry.
 
 A timer is an absolute time, a key and a function. The key names the purpose (``("wait", execution, step)``), so
 setting the same key again moves the timer. All timers live in one heap with a single wake-up of the event loop
@@ -20,20 +20,21 @@ LONGEST_SLEEP_S = 2.0
 """The wall clock may be stepped while the loop sleeps on the monotonic one, so no sleep is longer than this."""
 
 STEP_MS = 1000
-"""Smaller corrections of the clock are not worth a notice."""
+"""A clock set back by less than this is ignored."""
 
 AT_ONCE = 100
-"""So many timers run in one turn of the loop, so that others are served between those of one time."""
+"""The most timers run in one turn of the loop, so that requests are served between timers of the same time."""
 
 LEAP_MS = 60_000
-"""Smaller steps ahead are not worth a word: whatever has become due by them is late by less."""
+"""A clock set forward by less than this is not logged: nothing is late by more."""
 
 
 def look_again_at(oldest: Millis | None, kept_ms: int, now: Millis, every_ms: int) -> Millis:
-    """Return when to look for rows to remove again: in as many times *every_ms* as none can be there before.
+    """Return when to look again for rows to remove: a multiple of *every_ms* from *now*, not before one can be due.
 
-    Rows are removed *kept_ms* after their end; *oldest* is the earliest end there is. None of those to come can go
-    before one that ends now, so looks in between would find nothing, and a clock moved by years need not stop for them.
+    A row is removed *kept_ms* after its end; *oldest* is the earliest end of a row, None without rows. A row that ends
+    from now on is due *kept_ms* from now at the earliest, so a look before that would find nothing, and a clock moved
+    by years need not stop for it.
     """
     span_ms = kept_ms if oldest is None else max(0, min(oldest, now) + kept_ms - now)
     return Millis(now + max(1, -(-span_ms // every_ms)) * every_ms)
@@ -45,17 +46,17 @@ class Timers:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.turns = Turnstile()
-        """Where effects wait for their turn; timers of one time do so as well."""
+        """The turnstile of effects; timers of the same time take their turns there too."""
         self._heap: list[tuple[Millis, int, Hashable]] = []
         self._live: dict[Hashable, tuple[int, Millis, Callable[[], None]]] = {}
         self._sequence = 0
         self._step_listeners: list[Callable[[Millis], None]] = []
 
     def on_step_back(self, notice: Callable[[Millis], None]) -> None:
-        """Call *notice* with the time it would be by the old clock, whenever that is set back by over a second.
+        """Call *notice* with the old clock's time whenever the clock is set back by more than a second.
 
-        Timers keep their times, which may then be far off; whoever counts them from the present counts anew, and
-        whoever compares stored times with the present sees to it that what was due by then stays due.
+        Timers keep their absolute times, which may then be far off. An owner that counts them from the present has to
+        set them again; one that compares stored times with the present has to keep due what was due by the old clock.
         """
         self._step_listeners.append(notice)
 
@@ -71,14 +72,14 @@ class Timers:
             self._rearm()
 
     def cancel(self, key: Hashable) -> None:
-        """Forget the timer under *key*; does nothing when there is none."""
+        """Drop the timer under *key*; does nothing when there is none."""
         self._live.pop(key, None)
         if len(self._heap) > 64 and len(self._heap) > 2 * len(self._live):
             self._heap = [entry for entry in self._heap if self._is_live(entry)]
             heapify(self._heap)
 
     def clear(self) -> None:
-        """Forget every timer: the state they were set for is about to be replaced."""
+        """Drop every timer: the state they were set for is about to be replaced."""
         self._live.clear()
         self._heap.clear()
         self._rearm()
@@ -97,8 +98,8 @@ class Timers:
     def run_due(self, most: int | None = None) -> int:
         """Run timers whose time has come and return how many ran; one that raises does not stop the others.
 
-        With *most*, at most so many, and none that was set meanwhile: work that is done in portions, each of which sets
-        the timer of the next, leaves turns of the loop to others.
+        With *most*, run at most that many, and none set meanwhile: work done in portions, each setting the timer of the
+        next, then leaves turns of the loop to others.
         """
         now = self._clock.now()
         ran, last = 0, self._sequence
@@ -115,7 +116,7 @@ class Timers:
         return ran
 
     def _next_of(self, time: Millis) -> Hashable:
-        """Take the next timer of *time*, the earliest there is, out of the heap: one of them all, if that is chosen."""
+        """Take the next timer of *time*, the earliest, out of the heap; a schedule may choose which. Return its key."""
         if not self.turns.varies("timer"):
             return heappop(self._heap)[2]
         due = []
@@ -135,7 +136,7 @@ class Timers:
         return live is not None and live[0] == entry[1]
 
     def _rearm(self) -> None:
-        """Record that the earliest time has changed."""
+        """Called when the earliest time has changed."""
 
 
 def _shown(key: Hashable) -> str:
@@ -158,7 +159,10 @@ class LoopTimers(Timers):
         self.clear()
 
     def run_only_when(self, may_run: Callable[[Callable[[], None]], bool] | None) -> None:
-        """Ask *may_run* before timers run that are due: it returns True, or calls what it is given when they may."""
+        """Call *may_run* before due timers run; None removes it.
+
+        It returns True to let them run now, or False, and then calls its argument once they may.
+        """
         self._may_run = may_run
 
     def _rearm(self) -> None:
@@ -171,7 +175,7 @@ class LoopTimers(Timers):
             self._handle = self._loop.call_later(min(delay_s, LONGEST_SLEEP_S), self._wake, context=self._context)
 
     def clock_moved(self) -> None:
-        """Wait anew for the earliest timer, after the emulator's time has been moved, frozen or let go."""
+        """Wait again for the earliest timer, after the emulator's time was moved, frozen or unfrozen."""
         self._rearm()
 
     def _wake(self) -> None:

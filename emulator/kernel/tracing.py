@@ -15,22 +15,25 @@ _cause: ContextVar[str] = ContextVar("localyun_cause", default="")
 
 
 def current_trace() -> str:
-    """Return the trace of what runs now, "" when no request caused it."""
+    """Return the trace of the current context, "" when no request caused it."""
     return _current.get()
 
 
 def begin(trace_id: str) -> None:
-    """Do what follows, in this callback or task and in what it starts, on account of *trace_id*."""
+    """Set the trace of the current callback or task, and of the tasks it starts, to *trace_id*."""
     _current.set(trace_id)
 
 
 def cause() -> str:
-    """Return the key of the step, push or message that what runs now comes of, "" when it comes of the request."""
+    """Return the key of the step, push or message that caused the current work, "" when the request itself did."""
     return _cause.get()
 
 
 def because(key: str) -> None:
-    """Do what follows because of a step, push or message (`step_key` and its like); in a task of its own."""
+    """Set the cause of the current task to a step, push or message (the key that `step_key` and its like return).
+
+    For a task of its own only: the cause stays set.
+    """
     _cause.set(key)
 
 
@@ -55,14 +58,14 @@ def shared_context() -> Context:
 
 
 def fields_of(record: LogRecord) -> Mapping[str, Any]:
-    """Return what a line of the log says by name: lines are given their values in one mapping."""
+    """Return the named values of a log record: records get their values as one mapping."""
     return record.args if isinstance(record.args, Mapping) else {}
 
 
 def trace_of(fields: Mapping[str, Any], present: str | None = None) -> str:
-    """Return the trace of a line with *fields*, logged while *present* was the trace; "" when no request caused it.
+    """Return the trace of a log record with *fields*, "" when no request caused it.
 
-    None is the trace of what runs now.
+    *present* is the trace that was current when it was logged; None stands for the current one.
     """
     present = current_trace() if present is None else present
     return str(fields.get("trace") or present or fields.get("request") or "")

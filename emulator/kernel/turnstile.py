@@ -1,11 +1,12 @@
-"""Where effects wait for their turn, so that their order is chosen and not left to chance.
+"""The queue of effects that wait for their turn, so that tests choose their order instead of chance.
 
-Whatever has an effect (a call, its reply, a push, an attempt of an asynchronous call, a trigger that fires) asks for
-its turn in the same words wherever it is made; what is chosen at once, such as which of several due timers runs first,
-is `Turnstile.arranged`. While no schedule is set that costs one look at ``active``.
+Every effect (a call, its reply, a push, an attempt of an asynchronous call, a trigger that fires) awaits its turn in
+the same way wherever it is made. Choices that need no waiting, such as which of several due timers runs first, are made
+by `Turnstile.arranged`. While no schedule is set, a turn costs one look at ``active``.
 
-What happens from one turn to the next is the *step* of the effect that went: it notes what was touched and which
-effects came of it. Two steps that touch nothing in common can change places and nobody would know.
+All that happens from one turn to the next is the *step* of the effect that had its turn: it records the resources
+touched and the effects that came of it. Steps that touch no resource in common can be exchanged without visible
+difference.
 """
 
 import asyncio
@@ -23,14 +24,14 @@ Verdict = Literal["lost-before", "lost-after", "duplicate", "crash-after", "time
 VERDICTS: Final = get_args(Verdict)
 
 Befallen = Verdict | Literal[""]
-"""What befalls an effect, "" for nothing."""
+"""The fault injected into an effect, "" for none."""
 
 Unanswered = Literal["lost-before", "lost-after", "throttle"]
-"""The verdicts that leave whoever makes an effect without the answer to it."""
+"""The faults after which the caller gets no answer to its effect."""
 
 
 def unknown_name(order: Iterable[str], faults: Iterable[str]) -> str:
-    """Return the message about the first name that is not that of a kind of effects, or of a fault; "" for none."""
+    """Return a message about the first unknown kind of effects in *order*, or fault in *faults*; "" for none."""
     for name, values, known in (("order", order, KINDS), ("faults", faults, VERDICTS)):
         for each in values:
             if each not in known:
@@ -39,7 +40,7 @@ def unknown_name(order: Iterable[str], faults: Iterable[str]) -> str:
 
 
 def possible(kind: Kind) -> tuple[Verdict, ...]:
-    """Return what the cloud leaves open about an effect of *kind* beside its order."""
+    """Return the faults that the cloud may cause in an effect of *kind*."""
     match kind:
         case "call":
             return ("lost-before", "lost-after", "crash-after", "timeout", "throttle", "restart")
@@ -56,13 +57,16 @@ def possible(kind: Kind) -> tuple[Verdict, ...]:
 
 
 EVERYTHING: Final = "*"
-"""Touched by a step of which it is not known what it touches."""
+"""The resource touched by a step that may touch any."""
 
 _verdict: ContextVar[Befallen] = ContextVar("localyun_verdict", default="")
 
 
 class Step:
-    """An effect: what it is, of which step it came, and what was touched from its turn to the next one."""
+    """An effect, the step that caused it, and the resources touched from its turn to the next.
+
+    ``by`` is the number of the step that caused it; 0 is the beginning of the schedule.
+    """
 
     __slots__ = ("by", "detail", "kind", "name", "number", "touched", "turn")
 
@@ -77,23 +81,23 @@ class Step:
 
     @property
     def label(self) -> str:
-        """What a person reads: ``push orders/page#1 'paid'``."""
+        """The effect as people read it: ``push orders/page#1 'paid'``."""
         return f"{self.kind} {self.name}" + (f" {self.detail!r}" if self.detail else "")
 
 
 class Chooser(Protocol):
-    """Decides what is left open."""
+    """Chooses the order of effects and their faults."""
 
     def varies(self, kind: Kind) -> bool:
-        """Whether the order of effects of a kind is to be chosen."""
+        """Whether to choose the order of effects of *kind*; else they go in the order they came."""
         ...
 
     def choose(self, kind: str, options: Sequence[str], steps: Sequence[int] = ()) -> int:
-        """Return the place of the option that is taken; *steps* are the numbers of the effects that they stand for."""
+        """Return the index of the chosen one of *options*; *steps* are the numbers of the effects they stand for."""
         ...
 
     def verdicts(self, kind: Kind) -> Sequence[Verdict]:
-        """Return what may befall an effect of a kind."""
+        """Return the faults that may be injected into effects of *kind*."""
         ...
 
 
@@ -123,7 +127,7 @@ class Turnstile:
         self._chooser = chooser
         self._current = self.steps[0]
         self._numbers = 0
-        for step in self.waiting.values():  # of the schedule before
+        for step in self.waiting.values():  # they were waiting when this schedule began
             self._numbers += 1
             step.number, step.by = self._numbers, 0
         self.waiting = {step.number: step for step in self.waiting.values()}
@@ -167,11 +171,11 @@ class Turnstile:
         detail: str = "",
         touches: str = "",
     ) -> T:
-        """Make an effect in its turn and return its answer, or what *unanswered* returns where none arrives.
+        """Make an effect in its turn and return its answer, or what *unanswered* returns if a fault loses the answer.
 
-        The effect is made as often as its verdict says: not at all, once or twice. What a verdict does inside the
-        effect (an instance that crashes, say) is for whoever asks `befallen` there. *touches* is the resource that
-        the effect reads or changes.
+        Depending on the fault, *effect* is called not at all, once or twice. A fault inside the effect, such as a
+        crashing instance, is injected by the code that asks `befallen` there. *touches* is the resource that the effect
+        reads or changes.
         """
         verdict = await self.turn(kind, name, detail)
         if touches and self.active:
@@ -194,7 +198,7 @@ class Turnstile:
                 assert_never(verdict)
 
     def release(self) -> None:
-        """Release one of the effects that wait."""
+        """Release one of the effects that wait, if there is one that may go."""
         if self._chooser is None or not (eligible := self.eligible()):
             return
         oldest, *others = eligible
@@ -218,7 +222,7 @@ class Turnstile:
         return [step for step in self.waiting.values() if step.kind != "reply" or not first or step.name in first]
 
     def over(self, name: str) -> None:
-        """Record that a call has its reply, or has been called off: with overlap others wait for it."""
+        """Record that the call *name* has its reply or was cancelled; with overlap, later replies wait for that."""
         if name in self._begun:
             self._begun.remove(name)
 
@@ -237,7 +241,7 @@ class Turnstile:
     def arranged(
         self, kind: Kind, items: Sequence[T], name: Callable[[T], str], most: int | None = None
     ) -> Sequence[T]:
-        """Return up to *most* of *items*, which could come in any order, in the order in which they go."""
+        """Return up to *most* of *items*, which could come in any order, in the chosen order."""
         if self._chooser is None or len(items) < 2 or not self._chooser.varies(kind):
             return items if most is None else items[:most]
         left = list(items)
@@ -252,7 +256,7 @@ class Turnstile:
         return self._chooser is not None and self._chooser.varies(kind)
 
     def from_outside(self, name: str) -> None:
-        """Record that the step up to the next turn is a client's own, whose place in the order nobody chooses."""
+        """Record that a client's request starts a new step, whose place in the order is not chosen."""
         if self._current.kind != "begin":
             self._numbers += 1
             self._current = Step(self._numbers, "begin", name, "", self._current.number)
@@ -263,13 +267,13 @@ class Turnstile:
         self._current.touched.add(resource)
 
     def count(self, *kinds: Kind) -> int:
-        """Return how many effects of these kinds wait for their turn, or for what waits for its own."""
+        """Return how many effects of *kinds* wait for their turn, or for another effect's (`resting`)."""
         waiting = sum(step.kind in kinds for step in self.waiting.values())
         return waiting + sum(self._resting.get(kind, 0) for kind in kinds)
 
     @contextmanager
     def resting(self, kind: Kind) -> Iterator[None]:
-        """Count an effect that only waits for another one as quiet while the context lasts."""
+        """Count an effect of *kind* as waiting while the context lasts, because it only waits for another effect."""
         self._resting[kind] = self._resting.get(kind, 0) + 1
         self.changed()
         try:
@@ -278,7 +282,7 @@ class Turnstile:
             self._resting[kind] -= 1
 
     async def restarted(self) -> NoReturn:
-        """Stop the emulator as by kill -9 and let it come back; the caller is called off on the way."""
+        """Kill the emulator as by kill -9 and have it restarted; never returns, as the caller is cancelled."""
         self.restart()
         await asyncio.get_running_loop().create_future()
         raise RuntimeError("the emulator has not been stopped")

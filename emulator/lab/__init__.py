@@ -1,1 +1,1 @@
-"""What tests of applications need, over all services: clock, quiet, faults, mocks, sinks, checkpoints."""
+"""Tools for tests of applications, over all services: clock, waiting until idle, faults, mocks, sinks, checkpoints."""

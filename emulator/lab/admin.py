@@ -105,7 +105,7 @@ async def skip(lab: Lab, call: OperationRequest) -> dict[str, Any] | Response:
 
 
 def _were_made(lab: Lab, until: dict[str, Any]) -> bool:
-    """Whether all calls that *until* is about are on record: some may have ended before the skip began."""
+    """Whether the calls that *until* waits for were recorded already: some may have ended before the skip began."""
     return "calls" in until and len(lab.bench.calls.of(until["calls"])) >= until.get("count", 1)
 
 
@@ -119,11 +119,14 @@ def _conflict(code: str, message: str, active: list[dict[str, Any]], call: Opera
 
 
 _RESOURCES = frozenset({"execution", "queue", "calls"})
-"""What a skip can be until something holds of."""
+"""Kinds of resources that a condition of a skip can be about."""
 
 
 def _condition(lab: Lab, until: dict[str, Any], call: OperationRequest) -> Callable[[], bool] | None:
-    """Return the function that looks whether *until* holds, None for quiet. Raises: LabError."""
+    """Return the function that checks whether *until* holds, None for idle.
+
+    Raises: LabError.
+    """
     text = {name: value for name, value in until.items() if name in _RESOURCES}
     number = until.get("visible", until.get("count", 1))
     if not all(isinstance(value, str) for value in text.values()):
@@ -440,7 +443,10 @@ async def write_archive(lab: Lab, call: OperationRequest) -> dict[str, Any]:
 
 @contextmanager
 def _troubles() -> Iterator[None]:
-    """Answer that there is no room, say, as an error of the lab. Raises: LabError."""
+    """Turn errors of the disk, such as no room, into errors of the lab.
+
+    Raises: LabError.
+    """
     try:
         yield
     except (OSError, sqlite3.Error) as error:

@@ -1,11 +1,11 @@
-"""Control of the emulator's clock: moving it timer by timer, freezing it, waiting for quiet, skipping to a condition.
+"""Control of the emulator's clock: moving it timer by timer, freezing it, waiting until idle, skipping to a condition.
 
-A move stops at every timer on the way, in order, and settles before it goes on, so effects of effects happen at their
-own times and the same input gives the same history in every run. Waiting for quiet sleeps until something has ended; it
-costs nothing without a waiter.
+A move stops at every timer on the way, in order, and waits until the emulator is idle before it goes on, so effects of
+effects happen at their own times and the same input gives the same history in every run. Waiting sleeps until some work
+has ended; without a waiter it costs nothing.
 
-To skip is to settle, look, and jump to the next event, again, until a condition holds. Timers that repeat for ever and
-housekeeping are no reason to jump while quiet is waited for.
+A skip repeats these steps until its condition holds: settle, check, jump to the next event. Events that recur for ever
+and housekeeping are not jumped to when the skip waits until nothing is left to happen.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ def shown_work(busy: Busy) -> dict[str, Any]:
 
 
 def shown_event(event: Upcoming, now: Millis) -> dict[str, Any]:
-    """Return a coming event: ``at``, ``in_ms``, ``what``, ``resource`` and the ``kind`` of the latter."""
+    """Return a coming event: ``at``, ``in_ms``, ``what``, ``resource`` and the resource's ``kind``."""
     return {
         "at": iso_millis(event.at),
         "in_ms": event.at - now,
@@ -49,10 +49,10 @@ def shown_waiting(waiting: Waiting) -> dict[str, Any]:
 
 
 SETTLE_S = 5.0
-"""How long `TimeControl.settle` waits when the caller does not say."""
+"""Seconds that `TimeControl.settle` waits by default."""
 
 STEP_SETTLE_S = 60.0
-"""How long a move waits at one timer for what it set off; a function runs in real time, at most ten minutes."""
+"""Seconds that a move waits at one timer for the work it set off; a function runs in real time, at most ten minutes."""
 
 FURTHEST = Millis(253_402_300_799_999)
 """The last millisecond of the year 9999, after which dates cannot be written."""
@@ -60,12 +60,12 @@ FURTHEST = Millis(253_402_300_799_999)
 NEXT_LISTED = 50
 
 _QUIET_TURNS = 3
-"""Turns of the loop that must find nothing to do: what has just ended may be about to set something off."""
+"""Consecutive turns of the loop without work that count as idle: work that has just ended may set off more."""
 
 
 Look = Callable[[], bool]
 Watch = Callable[[Callable[[], None]], Callable[[], None]]
-"""Takes a function to call whenever something ends, and returns one that stops that."""
+"""Registers a callback for the end of any work and returns the function that removes it."""
 
 
 def load_clock(
@@ -73,7 +73,7 @@ def load_clock(
 ) -> None:
     """Restore the time of an earlier run; a clock that was moved forward does not fall back.
 
-    Without such a time it is *start_at* now; *frozen* lets it stand still.
+    A new state begins at *start_at*, the real time without it; with *frozen* the clock stands still.
     """
     row = database.read("SELECT offset_ms, frozen_at FROM lab_clock").fetchone()
     if row is not None:
@@ -99,9 +99,9 @@ def _keep_clock(database: Database, clock: AdjustableClock) -> None:
 
 @frozen
 class Moved:
-    """What a change of the clock has set off: how many timers ran, and what still works (empty: settled).
+    """The result of moving the clock: how many timers ran, and the unfinished work (empty: settled).
 
-    A skip also tells ``begin``, its start, and the events it has ``jumped`` over or to, `JUMPS_TOLD` at the most.
+    Of a skip also ``begin``, its start, and the events it has ``jumped`` over or to, the first `JUMPS_TOLD`.
     """
 
     ran: int
@@ -113,7 +113,7 @@ class Moved:
 JUMPS_TOLD = 1_000
 
 _LOOK_AHEAD = 200
-"""Events looked at to find one that is a reason to jump."""
+"""How many coming events are searched for one to jump to."""
 
 
 def _time_is_over(timeout_s: float) -> str:
@@ -121,7 +121,7 @@ def _time_is_over(timeout_s: float) -> str:
 
 
 class SkipEnded(Exception):
-    """The condition did not come true. ``reason`` says why in a sentence, ``active`` what works or waits."""
+    """A skip ended before its condition held. ``reason`` is a sentence, ``active`` the unfinished or waiting work."""
 
     def __init__(self, reason: str, active: list[dict[str, Any]]) -> None:
         self.reason = reason
@@ -130,10 +130,10 @@ class SkipEnded(Exception):
 
 
 class TimeControl:
-    """The emulator's time.
+    """Control of the emulator's time.
 
-    *observed* are the services and the gateway. *watch* lets requests' ends be noticed. *moved* is called after
-    every change of the clock: function instances learn the time from it.
+    *observed* are the services and the gateway. *watch* registers a callback for the end of a request. *moved* is
+    called after every change of the clock, to pass the time on to function instances.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class TimeControl:
         self._clock = clock
         self._timers = timers
         self.gone_on = Watchers()
-        """Functions to call when the services have gone on after a standstill."""
+        """Called when the services have resumed after a standstill."""
         self._watched = (database.watchers.add, watch, self.gone_on.add)
         self._observed = observed
         self._standing_still = False
@@ -160,7 +160,8 @@ class TimeControl:
     def view(self) -> dict[str, Any]:
         """Return the time and the coming events, as GET clock answers.
 
-        ``broken_off`` is there when the last move has ended with its request: where it was to go, and how far it came.
+        ``broken_off`` is in the answer when the request of the last move was cancelled: the time it was to reach, and
+        the time it has reached.
         """
         told = self.told()
         shown = {**told, "next": [shown_event(each, told["now_ms"]) for each in self.upcoming(NEXT_LISTED)]}
@@ -170,7 +171,7 @@ class TimeControl:
         return shown
 
     def told(self) -> dict[str, Any]:
-        """Return the time, how far it is ahead of the machine's, and whether it stands still."""
+        """Return the time, its offset from the machine's, and whether it is frozen."""
         now = self._clock.now()
         return {
             "now": iso_millis(now),
@@ -186,7 +187,7 @@ class TimeControl:
         return nsmallest(limit, events, key=lambda event: event.at)
 
     def busy(self) -> list[Busy]:
-        """Return all that is not finished, due timers included."""
+        """Return all unfinished work, due timers and effects waiting for their turn included."""
         now = self._clock.now()
         work = [each for source in self._observed for each in source.busy(now)]
         if self._timers_are_due():
@@ -200,11 +201,11 @@ class TimeControl:
         return work
 
     def waiting(self) -> list[Waiting]:
-        """Return what only the outside can bring on."""
+        """Return the work that only the outside can finish."""
         return [each for source in self._observed for each in source.waiting()]
 
     async def settle(self, timeout_s: float = SETTLE_S) -> list[Busy]:
-        """Wait until the emulator is idle; return what still does after *timeout_s* seconds of real time."""
+        """Wait until the emulator is idle; return the work unfinished after *timeout_s* seconds of real time."""
         deadline = self._clock.monotonic() + timeout_s
         quiet_turns = 0
         while True:
@@ -279,7 +280,7 @@ class TimeControl:
             return await self._move_to(end)
 
     async def next(self, count: int = 1) -> Moved:
-        """Move the clock to the next event, *count* times; stays where it is when nothing is to come."""
+        """Move the clock to the next event, *count* times; it stays where it is when no event is coming."""
         ran = 0
         busy: tuple[Busy, ...] = ()
         async with self._lock:
@@ -295,9 +296,10 @@ class TimeControl:
     async def skip(
         self, holds: Look | None, *, limit_ms: int, timeout_s: float, otherwise: Look = lambda: False
     ) -> Moved:
-        """Move the clock until *holds* returns true, or with None until nothing is left to happen.
+        """Move the clock until *holds* returns true, or, if it is None, until nothing is left to happen.
 
-        *limit_ms* bounds the emulator's time that may pass, *timeout_s* the real time. *otherwise* is asked in the end.
+        *limit_ms* bounds the emulator's time that may pass, *timeout_s* the real time. When no event is left before the
+        limit, *otherwise* is asked whether the condition holds all the same.
 
         Raises: SkipEnded.
         """
@@ -315,7 +317,7 @@ class TimeControl:
                 raise SkipEnded(_time_is_over(timeout_s), [shown_work(each) for each in busy])
             async with self._lock_before(deadline, timeout_s):
                 if not self._is_quiet() or (holds is not None and holds()):
-                    continue  # another move came first
+                    continue  # another move of the clock came first
                 event, passed = self._next_reason(holds, otherwise, end, limit_ms)
                 if event is None:
                     return Moved(ran=ran, begin=begin, jumped=tuple(jumped))
@@ -326,7 +328,7 @@ class TimeControl:
     def _next_reason(
         self, holds: Look | None, otherwise: Look, end: Millis, limit_ms: int
     ) -> tuple[Upcoming | None, list[Upcoming]]:
-        """Return the event that a skip jumps to, and those it passes, itself included; None when the condition holds.
+        """Return the event that a skip jumps to, and those on the way, itself included; None to end the skip.
 
         Raises: SkipEnded when there is none before *end* though the condition does not hold.
         """
@@ -422,7 +424,7 @@ class TimeControl:
 
     @contextmanager
     def standstill(self) -> Iterator[None]:
-        """Take nothing for quiet while the context lasts: the services have ended what runs and do not know it yet."""
+        """Report work under way while the context lasts: services that were ended and not yet resumed report none."""
         self._standing_still = True
         try:
             yield
@@ -431,7 +433,7 @@ class TimeControl:
             self.gone_on.notify()
 
     def take_up(self) -> None:
-        """Go by the table, which has been replaced; that may set the clock back."""
+        """Reload the clock from its table, whose content was replaced; the time may go backwards."""
         self._broken_off = None
         self._clock.restore(0, None)
         load_clock(self._database, self._clock)
@@ -439,7 +441,7 @@ class TimeControl:
         self._moved()
 
     def reset(self) -> None:
-        """Go back to the system's time."""
+        """Return to the system's time."""
         self._broken_off = None
         self._clock.restore(0, None)
         self._after_change()

@@ -1,7 +1,7 @@
-"""The effect log: what requests have caused, kept over restarts.
+"""The effect log: effects of requests, kept over restarts.
 
-What is logged is in the journal at once. A moment later it is written to a table, the latest `KEPT` of it: under load
-only so much a second, because a trace is for looking at single requests.
+An effect is in the journal at once and written to a table a moment later; the table keeps the latest `KEPT`. Under load
+only a part is written, because a trace is for looking at single requests.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _OWN_SERVICES = frozenset({"admin", "console", "sink", "deployments", "-"})
 class EffectLog:
     """Writes the effects of the *journal* from `start` to `close`, and answers traces.
 
-    While the emulator's time *stands_still* what takes real time takes none.
+    While the emulator's time *stands_still*, all durations are recorded as 0.
     """
 
     def __init__(self, database: Database, journal: Journal, stands_still: Callable[[], bool] = lambda: False) -> None:
@@ -60,7 +60,7 @@ class EffectLog:
         return {"id": id, "trace": trace, "tree": tree(self.of(trace), trace)}
 
     def about(self, id: str, most: int = -1) -> list[Effect]:
-        """Return the first *most* lines that name an id (`ids_of`), or have received what it has sent; -1: all."""
+        """Return the first *most* lines about an id (`ids_of`), or received because of it; -1: all."""
         self._write(most=None)
         rows = self._database.read(
             "SELECT at, trace, cause, fields FROM lab_effects WHERE ids LIKE ? ESCAPE '!' ORDER BY seq LIMIT ?",
@@ -69,7 +69,7 @@ class EffectLog:
         return list(map(_effect, rows))
 
     def of(self, trace: str) -> list[Effect]:
-        """Return the lines of a trace in their order."""
+        """Return the lines of a trace, oldest first."""
         rows = self._database.read(
             "SELECT at, trace, cause, fields FROM lab_effects WHERE trace = ? OR ids LIKE ? ESCAPE '!' ORDER BY seq",
             (trace, f"% {_escaped(trace)} %"),
@@ -77,7 +77,7 @@ class EffectLog:
         return [effect for effect in map(_effect, rows) if belongs(effect, trace)]
 
     def latest(self, most: int) -> list[Effect]:
-        """Return the latest *most* lines in their order."""
+        """Return the latest *most* lines, oldest first."""
         self._write(most=None)
         rows = self._database.read(
             "SELECT at, trace, cause, fields FROM lab_effects ORDER BY seq DESC LIMIT ?", (most,)
@@ -85,12 +85,12 @@ class EffectLog:
         return [_effect(row) for row in reversed(rows)]
 
     def calls_of(self, flow: str, execution: str, step: str) -> list[Effect]:
-        """Return the lines about calls of functions that came directly of a step, in their order."""
+        """Return the lines about function calls that a step caused directly, oldest first."""
         self._write(most=None)
         key = step_key(flow, execution, step, 1)[:-1]
         rows = self._database.read(
             "SELECT at, trace, cause, fields FROM lab_effects WHERE cause >= ? AND cause < ? ORDER BY seq",
-            (key, f"{key[:-1]}!"),  # every attempt: what follows the blank sorts below the mark
+            (key, f"{key[:-1]}!"),  # every attempt: the key goes on with a blank, which sorts before "!"
         )
         return [effect for effect in map(_effect, rows) if {"function", "result"} <= effect.fields.keys()]
 
@@ -105,7 +105,7 @@ class EffectLog:
         self._arm()
 
     def _write(self, most: int | None = WRITTEN_AT_ONCE) -> None:
-        """Write what the journal has got since the last time, the latest *most* of it."""
+        """Write the effects that the journal has got since the last write, but only the latest *most*."""
         count = self._journal.count
         new = self._journal.effects(count - self._seen)
         rows = []
@@ -118,7 +118,7 @@ class EffectLog:
             if ids:
                 said = {key: value for key, value in fields.items() if key != "trace"}
                 if self._stands_still():
-                    said["ms"] = 0  # by the emulator's clock, which the time of an effect is counted by
+                    said["ms"] = 0  # durations use the emulator's clock, which stands still
                 text = json.dumps(said, default=str)
                 rows.append((at, trace, cause, f" {' '.join([*ids, *received])} ", text))
         if rows:
@@ -126,11 +126,11 @@ class EffectLog:
                 "INSERT INTO lab_effects (at, trace, cause, ids, fields) VALUES (?, ?, ?, ?, ?)", rows
             )
             self._database.write("DELETE FROM lab_effects WHERE seq <= (SELECT max(seq) FROM lab_effects) - ?", (KEPT,))
-        self._seen = count  # not before: a call that meets a lock is made again
+        self._seen = count  # not earlier: if the state is locked, the write is tried again
 
 
 def _leave() -> None:
-    """Let what has happened in the last second be forgotten: the file is locked, and this is the end."""
+    """Do nothing: at the end, effects of the last second are lost when another program holds the lock."""
 
 
 def _effect(row: tuple[int, str, str, str]) -> Effect:

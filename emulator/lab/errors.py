@@ -23,5 +23,5 @@ class LabError(ServiceError):
 
 
 def invalid(reason: str) -> LabError:
-    """Return the error for what cannot be used; *reason* says why."""
+    """Return the error InvalidParameter; *reason* says what is wrong."""
     return LabError("InvalidParameter", reason=reason)

@@ -1,14 +1,14 @@
-"""Which schedules of a test are worth a run, and in which order: those that deviate least from the first come first.
+"""The search through the schedules of a test: which are worth a run, those with the fewest deviations first.
 
-A schedule is what it takes at choices where that is not the first option: ``3:1 7:2``. All single deviations come
-first, then pairs, so the first failure found is the shortest (delay-bounded search: Emmi, Qadeer and Rakamaric, POPL
-2011).
+A schedule is written as its deviations, the choices at which it does not take the first option: ``3:1 7:2``. All single
+deviations come first, then pairs, so the first failure found has the shortest schedule (delay-bounded search: Emmi,
+Qadeer and Rakamaric, POPL 2011).
 
-Of orders that differ only in steps which touch nothing in common one is tried: where two steps race, which touch the
-same and of which neither had to come first, the later one, or what led to it, is let go before the other (dynamic
-partial order reduction: Flanagan and Godefroid, POPL 2005). Without a bound that leaves out no outcome, and what has
-been begun with a step elsewhere is not begun again (sleep sets: Godefroid, LNCS 1032); with a bound it can leave out
-some, as any reduction of a bounded search.
+Of orders that differ only in independent steps, which touch no resource in common, one is tried: only where two steps
+race (they touch the same resource, and neither had to come first) a schedule is added in which the later one, or a step
+that led to it, comes before the other (dynamic partial order reduction: Flanagan and Godefroid, POPL 2005). Without a
+bound this leaves out no outcome, and orders already begun with a step elsewhere are not tried again (sleep sets:
+Godefroid, LNCS 1032). With a bound it can leave out outcomes, like every reduction of a bounded search.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from emulator.kernel.phrases import Phrase
 from emulator.kernel.turnstile import EVERYTHING
 
 Deviations = tuple[tuple[int, int], ...]
-"""Choices at which a schedule takes another option than the first: number and place, by number."""
+"""The choices at which a schedule does not take the first option, in order: number of the choice, index taken."""
 
 
 def schedule_text(deviations: Deviations) -> str:
@@ -42,22 +42,23 @@ def read_schedule_text(text: str) -> Deviations:
 
 
 def taken_in(view: Mapping[str, Any]) -> Deviations:
-    """Return the schedule of a run, which GET schedule has shown."""
+    """Return the deviations of a run from *view*, its answer to GET schedule."""
     return tuple((each["n"], each["taken"]) for each in view["choices"] if each["taken"])
 
 
 def not_taken(given: Deviations, view: Mapping[str, Any]) -> str:
-    """Return what of the schedule *given* a run did not take, for it had no such choice or option; "" for nothing."""
+    """Return the part of the schedule *given* for which a run had no such choice or option; "" for none."""
     missed = tuple(each for each in given if each[1] and each not in taken_in(view))
     return schedule_text(missed) if missed else ""
 
 
 class Search:
-    """The schedules of one test. *deviations* bounds how many each has, None not at all.
+    """The schedules of one test, as an iterator; *deviations* bounds how many each has, None for no bound.
 
-    After the last within the bound there are *most* at all: random ones follow, unless every schedule has been tried or
-    *random* is off. *reduce* leaves out orders that nobody can tell apart. Of several searches that share the work each
-    has a *share*: its number from 0 and how many there are; the first schedule belongs to all of them.
+    When those within the bound are used up, random schedules follow until there are *most* in all, unless every
+    schedule has been tried or *random* is off. *reduce* leaves out orders of the same outcome. When several searches
+    share the work, *share* is the number of this one, from 0, and how many there are; the first schedule belongs to all
+    of them.
     """
 
     def __init__(
@@ -77,14 +78,14 @@ class Search:
         self._found: list[tuple[int, int, Deviations]] = [(0, 0, ())]
         self._seen: set[Deviations] = {()}
         self._tried: dict[tuple[int, Deviations], list[int]] = {}
-        """The options of each choice that have been tried or will be, by what was chosen before."""
+        """The options of each choice that have been tried or will be, by choice and earlier deviations."""
         self._beyond = False
         self._random = 0
         self.tried = 0
 
     @property
     def known(self) -> int:
-        """How many schedules have been tried or are worth a run, as far as they are known."""
+        """How many schedules were tried or are waiting to be."""
         return self.tried + len(self._found)
 
     @property
@@ -93,7 +94,7 @@ class Search:
         return not self._found and not self._beyond
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Yield what POST schedule takes for each run; `learn` is told of each before the next one is asked for."""
+        """Yield the body of POST schedule for each run; call `learn` after each run, before the next one."""
         while self.tried < self._most:
             if self._found:
                 deviations = heappop(self._found)[2]
@@ -108,7 +109,7 @@ class Search:
             yield body
 
     def learn(self, view: Mapping[str, Any]) -> None:
-        """Record what a run has chosen, and of what it could have chosen instead."""
+        """Record the choices of a run from its GET schedule, and add the alternatives worth a run."""
         taken = taken_in(view)
         for number, option in self._alternatives(view, taken):
             before = tuple(each for each in taken if each[0] < number)
@@ -129,7 +130,7 @@ class Search:
         return of == 1 or not deviations or sum(deviations[0]) % of == number
 
     def _alternatives(self, view: Mapping[str, Any], taken: Deviations) -> list[tuple[int, int]]:
-        """Return number and place of each option that was not taken and is worth a run."""
+        """Return choice and index of each option that was not taken and is worth a run."""
         orders = {choice["step"]: choice for choice in view["choices"] if choice["steps"]}
         others = [choice for choice in view["choices"] if not choice["steps"]]
         found = [(each["n"], at) for each in others for at in range(len(each["options"])) if at != each["taken"]]
@@ -151,13 +152,13 @@ class Search:
                     (choice["n"], choice["steps"].index(step)) for step in wanted.get(place, ()) if step not in asleep
                 ]
             if history.numbers[place] in asleep:
-                break  # all that follows has been, or will be, begun with this step elsewhere
+                break  # all that follows is explored elsewhere, where it begins with this step
             asleep = {step for step in asleep if not history.depend(place, step)}
         return found
 
 
 class History:
-    """The steps of a run in the order in which they went, as GET schedule shows them."""
+    """The steps of a run in order, as GET schedule shows them."""
 
     def __init__(self, steps: Sequence[Mapping[str, Any]]) -> None:
         self.numbers = [step["step"] for step in steps]
@@ -165,7 +166,7 @@ class History:
         self._causes = [step["by"] for step in steps]
         self._place = {number: at for at, number in enumerate(self.numbers)}
         self._before: list[set[int]] = []
-        """The places of what has to come before each step: its cause, and all that touched the same."""
+        """The positions of the steps that had to come before each: its cause, and earlier ones in conflict."""
         self._races: list[tuple[int, int]] = []
         for at in range(len(steps)):
             self._add(at)
@@ -182,7 +183,7 @@ class History:
         self._before.append(before)
 
     def reversals(self, options: Mapping[int, Sequence[int]]) -> dict[int, list[int]]:
-        """Return which of the *options* at each place turn a race round."""
+        """Return, by position, those of the waiting *options* that reverse a race when taken there."""
         wanted: dict[int, list[int]] = {}
         for first, second in self._races:
             waiting = [step for step in options.get(first, ()) if step != self.numbers[first]]
@@ -190,12 +191,12 @@ class History:
             leading = [step for step in waiting if step in leads]
             wanted.setdefault(first, []).extend(leading[:1] or waiting)
         never = {step for steps in options.values() for step in steps}.difference(self._place)
-        for place, steps in options.items():  # what has not gone at all could have touched anything
+        for place, steps in options.items():  # a step that has not run may conflict with any other
             wanted.setdefault(place, []).extend(step for step in steps if step in never)
         return wanted
 
     def depend(self, place: int, step: int) -> bool:
-        """Whether a step at a place and another one, which may not have gone, touch the same."""
+        """Whether the step at *place* and the step numbered *step* may touch a resource in common."""
         at = self._place.get(step)
         return at is None or self._conflict(place, at)
 
@@ -207,11 +208,11 @@ class History:
 
 
 SENTENCES: Final = {"order": "{option} goes before {first}", "test": "{option} is chosen"}
-"""What people read of a deviation, by the kind of its choice."""
+"""The sentence about a deviation by the kind of its choice."""
 
 
 def deviations_of(view: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return what a run has chosen otherwise than the first schedule would have: kind, option, and the first one."""
+    """Return the deviations of a run: kind of choice, option taken, and the first option."""
     found = []
     for choice in view["choices"]:
         if choice["taken"]:
@@ -247,14 +248,14 @@ def side_by_side(first: Sequence[str], other: Sequence[str]) -> list[str]:
 
 
 def steps_of(view: Mapping[str, Any]) -> list[str]:
-    """Return what went in a run, one line for each effect, with the fault that was injected into it."""
+    """Return the effects of a run in order, a line each, with the faults injected into them."""
     faults = dict(_fault_of(each) for each in view["choices"] if each["kind"] == "fault" and each["taken"])
     went = [step["what"] for step in view["steps"] if not step["what"].startswith("begin ")]
     return [_with_fault(what, faults[what]) if what in faults else what for what in went]
 
 
 def _fault_of(choice: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the effect that a choice of a fault is about, and the fault that was taken."""
+    """Return the effect that a choice of a fault is about, and the fault that was chosen."""
     verdict, _, effect = choice["options"][choice["taken"]].partition(": ")
     return effect, verdict
 

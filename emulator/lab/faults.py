@@ -1,8 +1,8 @@
-"""Faults: rules that say which calls go wrong and how.
+"""Faults: rules for the calls that errors are injected into.
 
-A rule counts the calls it matches. It leaves the first *after* of them alone, then strikes with *probability*, drawn
-from *seed* and the number of the call, at most *times* times. Of several rules the oldest that strikes counts. The book
-of rules is pure: the same calls meet the same faults.
+A rule counts the calls it matches. It leaves the first *after* of them alone, then injects its effect with
+*probability*, drawn from *seed* and the number of the call, at most *times* times. When several rules would inject, the
+oldest does. The book of rules is pure: the same calls get the same faults.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from emulator.lab.errors import LabError, invalid
 from emulator.wire.durations import parse_duration
 
 SERVICES = ("fc", "fnf", "mns", "oss", "ram", "sts", "http")
-"""``http`` stands for endpoints outside that flows call: its operations are methods, its resources URLs and hosts."""
+"""``http`` stands for outside endpoints that flows call: operations are methods, resources are URLs and hosts."""
 
 ORIGINS = get_args(Origin)
 FUNCTION_FAULTS = get_args(FunctionFault)
@@ -27,7 +27,7 @@ Drop = Literal["", "before", "after"]
 
 @frozen
 class Match:
-    """Which calls: each member may be empty. ``operation`` and ``resource`` are patterns with ``*`` and ``?``."""
+    """The calls a rule is for; an empty member fits all. ``operation`` and ``resource`` may contain ``*`` and ``?``."""
 
     service: str = ""
     operation: str = ""
@@ -35,7 +35,7 @@ class Match:
     origin: str = ""
 
     def fits(self, subject: Subject) -> bool:
-        """Whether *subject* is meant."""
+        """Whether the rule is for *subject*."""
         return (
             (not self.service or self.service == subject.service)
             and (not self.origin or self.origin in subject.origins)
@@ -46,11 +46,11 @@ class Match:
 
 @frozen
 class Effect:
-    """What happens to a call.
+    """The effect of a fault on a call.
 
-    ``error`` is a code of the service's, with ``status`` in place of the table's where that is not 0; ``delay_ms`` is
-    waited before anything else; ``drop`` closes the connection before the work, or after it was done; ``throttle`` is
-    the service's own error for too many calls; ``function`` breaks the function that is called.
+    ``error`` is an error code of the service, with ``status`` in place of the documented one unless that is 0;
+    ``delay_ms`` is waited first; ``drop`` closes the connection before the work, or after it was done; ``throttle`` is
+    the service's own error for too many calls; ``function`` is the failure of the function that is called.
     """
 
     error: str = ""
@@ -62,7 +62,7 @@ class Effect:
 
     @property
     def words(self) -> str:
-        """What it does, in the words of the admin API, such as ``error InternalError, delay 200ms``."""
+        """The effect in the words of the admin API, such as ``error InternalError, delay 200ms``."""
         said = {
             "error": self.error,
             "delay": f"{self.delay_ms}ms" if self.delay_ms else "",
@@ -74,13 +74,13 @@ class Effect:
 
     @property
     def only_delays(self) -> bool:
-        """Whether the call is as it would be, but later."""
+        """Whether the call is merely delayed."""
         return not (self.error or self.drop or self.throttle or self.function)
 
 
 @frozen
 class Rule:
-    """A fault: which calls, what happens, and to how many of them (``times`` None: to all)."""
+    """A fault: the calls it matches, its effect, and how many of them get it (``times`` None: all)."""
 
     match: Match
     effect: Effect
@@ -90,20 +90,20 @@ class Rule:
     seed: int = 0
 
     def strikes(self, number: int, struck: int) -> bool:
-        """Whether the rule strikes the call *number* (from 0) of those it matches, having struck *struck* before."""
+        """Whether call *number* (from 0) of those matched gets the effect, after *struck* calls that got it."""
         if number < self.after or (self.times is not None and struck >= self.times):
             return False
         return self.probability >= 1.0 or draw(self.seed, number) < self.probability
 
 
 def draw(seed: int, number: int) -> float:
-    """Return the draw *number* of a series from 0 to 1, always the same for a *seed*."""
+    """Return the draw *number* of a series of numbers in [0, 1), always the same for a *seed*."""
     digest = hashlib.sha256(f"{seed}/{number}".encode()).digest()
     return int.from_bytes(digest[:7], "big") / 2.0**56
 
 
 class Entry:
-    """A rule in the book, with how many calls it has matched and struck."""
+    """A rule in the book, with how many calls it has matched and injected its effect into (``struck``)."""
 
     __slots__ = ("id", "matched", "rule", "struck")
 
@@ -114,7 +114,7 @@ class Entry:
         self.struck = 0
 
     def take(self, subject: Subject) -> Effect | None:
-        """Count a call; return what happens to it."""
+        """Count a call if the rule matches it; return the effect to inject, None for none."""
         if not self.rule.match.fits(subject):
             return None
         number = self.matched
@@ -126,7 +126,7 @@ class Entry:
 
 
 class FaultBook:
-    """The rules there are, oldest first. Rules that break functions are asked when a function runs, others before."""
+    """All rules, oldest first. Rules that break functions apply when a function runs, the others before the call."""
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
@@ -165,9 +165,9 @@ class FaultBook:
         return number
 
     def take(self, subject: Subject, *, running: bool = False, instant: bool = False) -> Effect | None:
-        """Return what happens to a call, before it is made or, with *running*, to the function that it runs.
+        """Return the effect to inject into a call, or, with *running*, into the function that it runs; None for none.
 
-        An *instant* call cannot be delayed: rules that do no more than that do not count it.
+        An *instant* call cannot be delayed: rules that only delay ignore it.
         """
         for entry in self._entries.values():
             does = entry.rule.effect
@@ -182,7 +182,7 @@ Operations = Callable[[str], Collection[str]]
 """Returns the names of a service's operations; none where they are not known."""
 
 _MISSPELT = 0.9
-"""The likeness from which on an unknown error is a known one misspelt; others are a user's own."""
+"""The similarity from which an unknown error code counts as a known one misspelt; others are a user's own."""
 
 
 def read_rule(
@@ -251,20 +251,20 @@ def _read_match(match: Mapping[str, Any], operations: Operations) -> Match:
 
 
 def _check_operation(service: str, wanted: str, known: Collection[str]) -> None:
-    """Raise for a name or a pattern that none of the service's operations has."""
+    """Refuse a name or pattern that fits none of the service's operations."""
     if not wanted or not known or any(fnmatchcase(name.lower(), wanted.lower()) for name in known):
         return
-    import difflib  # only for this message
+    import difflib  # only needed for this message
 
     near = difflib.get_close_matches(wanted[:100], known, n=1)
     raise invalid(f"{service} has no operation {wanted!r}" + (f"; did you mean {near[0]}?" if near else ""))
 
 
 def _check_error(wanted: str, known: Collection[str]) -> None:
-    """Raise for a code that is nearly a known one."""
+    """Refuse a code that is nearly a known one."""
     if not wanted or wanted in known:
         return
-    import difflib  # only for this message
+    import difflib  # only needed for this message
 
     if near := difflib.get_close_matches(wanted, known, n=1, cutoff=_MISSPELT):
         raise invalid(f"there is no error {wanted!r}; did you mean {near[0]}?")

@@ -1,7 +1,7 @@
-"""What faults do to calls: at the front, inside the emulator, and in functions.
+"""Injecting faults into calls: at the gateway, inside the emulator, and in functions.
 
-Delays are real time, like a slow network: clients' own time-outs see them. Inside the emulator there is no connection
-to lose: a call that is dropped ends in the service's internal error, before or after its work.
+Delays are real time, like a slow network: clients' own timeouts see them. Inside the emulator there is no connection to
+drop: a dropped call ends in the service's internal error, before or after its work.
 """
 
 import asyncio
@@ -22,9 +22,9 @@ Stage = Callable[[Front, OperationRequest], Answer | None]
 
 
 class Faults:
-    """The book's effects (`emulator.kernel.instrumentation.Interference`).
+    """Injects the faults of the book (`emulator.kernel.instrumentation.Interference`).
 
-    *interfere* is given the pipeline's stage for faults, None when there are none (any more).
+    *interfere* registers the pipeline's stage for faults; it is called with None when there are no faults.
     """
 
     def __init__(self, interfere: Callable[[Stage | None], None] = lambda stage: None) -> None:
@@ -58,13 +58,13 @@ class Faults:
         return number
 
     def take_up(self, book: FaultBook) -> None:
-        """Go by *book*, another one or the same after a change."""
+        """Use the rules of *book*, a new one or the present one after a change."""
         self.book = book
         self.active = len(book) > 0
         self._interfere(self.stage if self.active or self._notice is not None else None)
 
     def observe(self, notice: Callable[[Front, OperationRequest], None] | None) -> None:
-        """Call *notice* with every request before its operation runs; no longer with None."""
+        """Call *notice* with every request before its operation runs; None ends that."""
         self._notice = notice
         self.take_up(self.book)
 
@@ -87,9 +87,9 @@ class Faults:
 
     @contextmanager
     def within(self, subject: Subject, dialect: Dialect) -> Iterator[None]:
-        """Make a call within, in a transaction; what only delays does not count there.
+        """Inject a fault into the call made inside the ``with``, in a transaction, where nothing can be delayed.
 
-        Raises: an error of *dialect*; what the call has written stays where its answer is lost.
+        Raises: an error of *dialect*. After a fault that loses the answer, what the call has written stays.
         """
         effect = self._struck(subject, instant=True) if self.active else None
         if effect is None:
@@ -101,12 +101,12 @@ class Faults:
             raise made_error(dialect, dialect.lost, 500, subject)
 
     def function_fault(self, subject: Subject) -> FunctionFault | Literal[""]:
-        """Return how the function of a call shall break."""
+        """Return the failure to inject into the function of a call, "" for none."""
         effect = self._struck(subject, running=True) if self.active else None
         return cast("FunctionFault", effect.function) if effect is not None else ""
 
     def _struck(self, subject: Subject, *, running: bool = False, instant: bool = False) -> Effect | None:
-        """Return what happens to a call, as `FaultBook.take` does, and log it."""
+        """Return the effect to inject into a call, as `FaultBook.take` does, and log it."""
         effect = self.book.take(subject, running=running, instant=instant)
         if effect is not None:
             name = subject.names[0] if subject.names else subject.service
@@ -115,7 +115,7 @@ class Faults:
         return effect
 
     def stage(self, front: Front, call: OperationRequest) -> Answer | None:
-        """Interfere with a request: a stage of the gateway's pipeline, there only while there is a fault.
+        """Inject a fault into a request: a stage of the gateway's pipeline, registered only while there are faults.
 
         Raises: ServiceError.
         """
@@ -135,7 +135,7 @@ class Faults:
 
 
 async def _disturbed(effect: Effect, subject: Subject, front: NamingFront, call: OperationRequest) -> Response:
-    await asyncio.sleep(effect.delay_ms / 1000)  # also for none: what has begun is not begun again
+    await asyncio.sleep(effect.delay_ms / 1000)  # even 0: other tasks get a turn before the effect
     if effect.delay_ms:
         _raise(effect, subject, front.dialect, hang_up=True)
         if effect.drop == "before":
@@ -156,7 +156,7 @@ def _raise(effect: Effect, subject: Subject, dialect: Dialect, *, hang_up: bool 
 
 
 class _Fields(dict[str, Any]):
-    """Fields of an error's text: those that are not known are the name of the resource."""
+    """Fields for an error's text; an unknown field is the name of the resource."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -191,5 +191,5 @@ def made_error(dialect: Dialect, code: str, status: int, subject: Subject) -> Se
 def _filled(text: str, fields: "_Fields") -> str:
     try:
         return text.format_map(fields)
-    except (ValueError, TypeError):  # a field with a format of its own
+    except (ValueError, TypeError):  # a placeholder with a format specification
         return text

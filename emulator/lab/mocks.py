@@ -1,8 +1,8 @@
-"""Mocks, and the record of calls that they and functions have had.
+"""Mocks, and the record of calls of functions and mocks.
 
-A mock answers in place of a function, which need not exist; every call from anywhere gets it. Or it answers in place of
-what a task of a flow calls, by its step or by its action. Answers are given in turn. A delay passes by the emulator's
-clock, so that a mock that takes an hour is skipped over; meanwhile its call is no work in progress.
+A mock answers every call of a function, which need not exist. Or it answers the calls of a flow's task, by step or by
+action. Answers are given in turn. A delay passes by the emulator's clock, so that a mock that takes an hour can be
+skipped; meanwhile its call does not count as work in progress.
 
 Calls are recorded with event, caller, cause, answer, log and times, bounded in number and bytes. Recording a call keeps
 what exists anyway; it is rendered when it is asked for.
@@ -26,11 +26,11 @@ from emulator.wire.dates import iso_millis
 
 MOST_CALLS = 10_000
 MOST_BYTES = 16 * 1024 * 1024
-"""Together; what is older is forgotten."""
+"""The most bytes of all recorded calls together; the oldest are dropped."""
 
 EVENT_BYTES = 256 * 1024
 LOG_BYTES = 16 * 1024
-"""So much of each call is kept."""
+"""The most bytes of log kept of each call."""
 
 
 class Recorded(NamedTuple):
@@ -57,7 +57,7 @@ class Recorded(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many bytes it keeps."""
+        """How many bytes the record takes."""
         return len(self.event) + len(self.answer) + len(self.log) + 500
 
 
@@ -96,7 +96,7 @@ class CallLog:
         return [call for call in self if call.name == function]
 
     def clear(self) -> None:
-        """Forget all calls."""
+        """Drop all calls."""
         self.late()
         self._calls.clear()
         self._bytes = 0
@@ -146,7 +146,7 @@ CALLS_KEPT = 2000
 
 @frozen
 class MockTarget:
-    """Which calls: those of a function, whose ``qualifier`` is empty for any, of a step, or of an action.
+    """The calls a mock is for: of a function, whose ``qualifier`` is empty for any, of a step, or of an action.
 
     A ``step`` is ``FLOW/STEP``, or ``STEP`` of any flow; an ``action`` is one such as ``MNS:SendMessage``.
     """
@@ -159,39 +159,39 @@ class MockTarget:
 
     @property
     def name(self) -> str:
-        """What it is called by: ``service/function`` or ``function``, the step, the action."""
+        """The name: ``service/function`` or ``function``, the step, or the action."""
         function = f"{self.service}/{self.function}" if self.service else self.function
         return self.step or self.action or function
 
     @property
     def key(self) -> tuple[str, str]:
-        """By what its calls look for it."""
+        """The key under which `Mocks` looks mocks up: (service, function), or a pair for a step or an action."""
         if self.step:
             return "step of a flow", self.step
         return ("action of a task", action_key(self.action)) if self.action else (self.service, self.function)
 
     @property
     def shown(self) -> dict[str, str]:
-        """The member of the mock's document that says it."""
+        """The member of the mock's document that names the target."""
         if self.step or self.action:
             return {"step": self.step} if self.step else {"action": self.action}
         return {"function": f"{self.name}.{self.qualifier}" if self.qualifier else self.name}
 
 
 class Mock:
-    """A mock with what it has answered."""
+    """A mock with its script and the calls it has answered."""
 
     def __init__(self, id: str, target: MockTarget, script: Script, doubts: list[str]) -> None:
         self.id = id
         self.doubts = doubts
-        """What of its answers nothing real answers."""
+        """Warnings about answers that the real function or service would not give."""
         self.target = target
         self._script = script
         self._given = 0
         self.calls = CallLog(CALLS_KEPT)
 
     def next(self) -> Answer | None:
-        """Return the next answer; None when the real thing is to answer."""
+        """Return the next answer; None when the real function or service is to answer."""
         self._given += 1
         return self._script.answer(self._given - 1, self.target.name)
 
@@ -211,7 +211,7 @@ class Mock:
 
 
 class Mocks:
-    """The mocks there are. Of several for a function the newest counts."""
+    """All mocks. Of several for a function the newest answers."""
 
     def __init__(self, clock: Clock, timers: Callable[[], Timers], changed: Callable[[], None]) -> None:
         self._clock = clock
@@ -230,7 +230,7 @@ class Mocks:
         self._resting: dict[int, tuple[str, str, Origin, Millis | None]] = {}
 
     def add(self, document: Mapping[str, Any]) -> Mock:
-        """Add the mock that *document* says.
+        """Add the mock described by *document*.
 
         Raises: LabError (InvalidParameter, LimitExceeded).
         """
@@ -276,13 +276,13 @@ class Mocks:
         return number
 
     def parts(self) -> tuple[dict[str, Mock], dict[tuple[str, str], list[Mock]]]:
-        """Return the mocks by id and by function, as `take_up` takes them."""
+        """Return the mocks by id and by function, for `take_up`."""
         return self.by_id, self._by_name
 
     def take_up(self, by_id: dict[str, Mock], by_name: dict[tuple[str, str], list[Mock]]) -> None:
-        """Put other mocks in the place of those there are."""
+        """Replace all mocks."""
         self.clear()
-        self.by_id.update(by_id)  # in place: the adapter for functions holds it
+        self.by_id.update(by_id)  # in place, because the adapter for functions refers to this map
         self._by_name.update(by_name)
 
     def find(self, service: str, function: str, qualifier: str) -> Mock | None:
@@ -305,7 +305,7 @@ class Mocks:
         return None
 
     async def rest(self, answer: Answer, name: str, request_id: str, origin: Origin) -> None:
-        """Wait as long as *answer* is to take."""
+        """Wait for the delay of *answer*, by the emulator's clock; for ever if it never comes."""
         if not answer.delay_ms and not answer.never:
             return
         until = None if answer.never else Millis(self._clock.now() + answer.delay_ms)
@@ -334,12 +334,12 @@ class Mocks:
     def count_resting(self, origin: Origin | None = None) -> int:
         """Return how many calls wait for a delay to pass, of all callers or of one kind.
 
-        They may be more than their request ids: the iterations of a loop call a step under one.
+        There may be more calls than request ids: iterations of a loop share one.
         """
         return sum(origin in {None, caller} for _, _, caller, _ in self._resting.values())
 
     def upcoming(self, now: Millis) -> list[Upcoming]:
-        """Return when the delays will have passed."""
+        """Return the ends of the delays."""
         return [
             Upcoming(at=at, what="answer of a mock", resource=name)
             for name, _, _, at in self._resting.values()

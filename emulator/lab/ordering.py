@@ -1,8 +1,9 @@
-"""Schedules: who says in which order effects go, and what befalls them; and what lets them go.
+"""Schedules, which choose the order of effects and their faults, and the task that releases effects one by one.
 
-One effect goes when all else is quiet and somebody waits for the emulator. A client that is about to send its next
-request counts as work, or the order would depend on how quick it is. What runs without a word for longer than a
-patience of real time holds nobody up any longer; how often that happened is told, for order was then not its own.
+An effect is released when everything else is idle and a client waits for the emulator. A client that is about to send
+its next request counts as work, or the order would depend on its speed. Work without any progress for longer than the
+patience, in real time, is no longer waited for; how often that happened is reported (``strayed``), because the order
+was not fully controlled then.
 """
 
 import asyncio
@@ -23,16 +24,19 @@ _log = logging.getLogger(__name__)
 
 PATIENCE_S = 1.0
 CLIENTS_PART = 4
-"""A client that waits for nothing is given this part of the patience before effects go without it."""
+"""A client that waits for nothing is waited for a fraction of the patience: one divided by this."""
 
 _QUIET_TURNS = 3
 _LOOK_S = 0.02
 _SLICES = 8
-"""A patience is spent in so many waits, of which each counts as long as it was meant to be: who gets no processor, or
-has been suspended with the machine, wakes late, and has given nobody that time."""
+"""How many waits a patience is divided into.
+
+Each counts as its planned length, even when the process wakes late because it got no processor or the machine was
+suspended.
+"""
 
 _MOVES = frozenset({"POST settle", "POST skip", "POST set-clock"})
-"""Operations of the admin API whose callers wait for what the emulator does."""
+"""Operations of the admin API whose callers wait for the emulator's work."""
 
 _NOTED = frozenset(
     {
@@ -41,13 +45,13 @@ _NOTED = frozenset(
         "StartExecution",
     }
 )  # fmt: skip
-"""Operations that note themselves what they touch."""
+"""Operations that record themselves which resources they touch."""
 
 _OWN_FRONTS = frozenset({"admin", "console", "sink", "deployments"})
 
 
 class Made(NamedTuple):
-    """A choice that was made: what it was about, the labels of what could be taken, and what was."""
+    """A choice that was made: its kind, the labels of its options, the index taken, the time, the effects' numbers."""
 
     kind: str
     options: tuple[str, ...]
@@ -55,11 +59,11 @@ class Made(NamedTuple):
     at: str
     steps: tuple[int, ...]
     step: int
-    """How many steps had been taken before it."""
+    """How many steps had been taken before."""
 
 
 class Schedule:
-    """What is taken at each choice: by number what *choices* say, else the first option, or one that *draws* seeds."""
+    """Decides choices by their number: as *choices* says, else the first option, or a random one with seed *draws*."""
 
     def __init__(
         self,
@@ -79,15 +83,15 @@ class Schedule:
         self._faults = frozenset(faults)
 
     def varies(self, kind: Kind) -> bool:
-        """Whether the order of effects of a kind is to be chosen."""
+        """Whether to choose the order of effects of a kind."""
         return kind in self._order
 
     def verdicts(self, kind: Kind) -> Sequence[Verdict]:
-        """Return what may befall an effect of a kind."""
+        """Return the faults that may be injected into effects of a kind."""
         return tuple(each for each in possible(kind) if each in self._faults)
 
     def choose(self, kind: str, options: Sequence[str], steps: Sequence[int] = ()) -> int:
-        """Return the place of the option that is taken; one alone is no choice."""
+        """Return the index of the option taken; a single option is not counted as a choice."""
         if len(options) < 2:
             return 0
         taken = self._choices.get(len(self.made), 0)
@@ -123,15 +127,15 @@ def read_schedule(document: Mapping[str, Any], now: Callable[[], str]) -> Schedu
 
 
 class Work(Protocol):
-    """What the emulator is at."""
+    """The emulator's work under way."""
 
     def busy(self) -> list[Busy]:
-        """Return all that is not finished."""
+        """Return all unfinished work."""
         ...
 
 
 class Ordering:
-    """Sets schedules and lets effects go. *observe* has a function called with every request."""
+    """Sets schedules and releases effects. *observe* registers a function to call with every request."""
 
     def __init__(
         self,
@@ -163,7 +167,7 @@ class Ordering:
         self._overlap = False
         self._silent_s = 0.0
         self.strayed = 0
-        """How often an effect has gone while something still ran, or a client had nothing to wait for."""
+        """How often an effect was released while work was unfinished, or while no client waited."""
         turns.changed = self._changed.set
         turns.restart = self._begin_restart
 
@@ -184,14 +188,14 @@ class Ordering:
         self._task = asyncio.get_running_loop().create_task(self._run(), name="lab:ordering")
 
     async def clear(self) -> None:
-        """Stop choosing the order of effects; those that wait go on."""
+        """Stop choosing the order of effects; waiting effects continue."""
         await self._end_task()
         self._schedule = None
         self._turns.close()
         self._observe(None)
 
     async def close(self) -> None:
-        """Stop letting effects go."""
+        """Stop releasing effects."""
         await self._end_task()
 
     async def _end_task(self) -> None:
@@ -201,13 +205,13 @@ class Ordering:
             await asyncio.wait([task])
 
     def choose(self, label: str, options: Sequence[Any]) -> int:
-        """Return the place of what a test's own choice takes; the first while no schedule is set."""
+        """Return the index of the option taken at a choice of the test itself; 0 while no schedule is set."""
         if self._schedule is None:
             return 0
         return self._schedule.choose("test", [f"{label}: {each!r}" for each in options])
 
     def shown(self) -> dict[str, Any]:
-        """Return the choices that were made, the steps they were about, and what waits, as GET schedule answers."""
+        """Return the choices made, the steps taken and the waiting effects, as GET schedule answers."""
         made = self._schedule.made if self._schedule is not None else []
         steps = self._turns.steps if self._schedule is not None else []
         touched = {step.number: sorted(step.touched) for step in steps}
@@ -230,7 +234,7 @@ class Ordering:
         }  # fmt: skip
 
     def _note(self, front: Front, call: OperationRequest) -> None:
-        """Note what a request touches, unless its operation does so."""
+        """Record what a request touches, unless its operation does so itself."""
         if front.name not in _OWN_FRONTS and not any(each.kind in {"call", "push"} for each in self._time.busy()):
             self._turns.from_outside(call.operation)
         if front.name in _OWN_FRONTS:
@@ -273,14 +277,14 @@ class Ordering:
             self._requests.notify()
 
     async def _bear_work(self) -> bool:
-        """Wait until something has happened; False when the patience is used up before."""
+        """Wait for progress; False when the patience is used up before."""
         for _ in range(_SLICES):
             if await self._change(self._patience_s / _SLICES):
                 return True
         return False
 
     async def _bear_silence(self) -> None:
-        """Wait for the client's next request; let one effect go when its patience is used up."""
+        """Wait for the client's next request; release one effect when its share of the patience is used up."""
         limit_s = self._patience_s / CLIENTS_PART
         slice_s = max(min(limit_s - self._silent_s, limit_s / _SLICES), _LOOK_S)
         began = self._clock.monotonic()
@@ -294,7 +298,7 @@ class Ordering:
             self._release()
 
     async def _change(self, timeout_s: float | None) -> bool:
-        """Wait until something has happened; False when nothing has in time."""
+        """Wait for any change; False when none comes in time."""
         stops = [watch(self._changed.set) for watch in self._watches]
         try:
             async with asyncio.timeout(timeout_s):
@@ -307,9 +311,9 @@ class Ordering:
         return True
 
     def _is_quiet(self) -> bool:
-        """Whether all that is left waits for its turn, or for what does.
+        """Whether all unfinished work waits for its turn, or for work that does.
 
-        A request without a front is still being read, as while edited functions are: what it asks for comes first.
+        A request without a front is not yet routed, for example while edited functions are loaded: it is waited for.
         """
         if any(front == "" for _, front in self._requests.open()):
             return False
@@ -322,7 +326,7 @@ class Ordering:
         return 0 < running <= self._polling(running) and all(each.waits == "function" for each in work)
 
     def _polling(self, running: int) -> int:
-        """Return how many long polls are those of functions: they have begun while a function ran."""
+        """Return how many long polls were begun by functions, that is, while a function ran."""
         parked = {id(call) for call, _ in self._requests.open() if call.parked}
         self._inside &= parked
         for poll in parked - self._seen:
@@ -332,7 +336,7 @@ class Ordering:
         return len(self._inside)
 
     def _client_waits(self) -> bool:
-        """Whether a client waits for what the emulator does."""
+        """Whether a client waits for the emulator's work."""
         for call, front in self._requests.open():
             if front == "admin":
                 if call.operation in _MOVES:

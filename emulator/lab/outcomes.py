@@ -1,6 +1,6 @@
-"""What explorations have found: the latest, as who explored has told them, for people who want to see more of it.
+"""The latest explorations of schedules with their outcomes, as their clients report them, for the console.
 
-They are in memory and bounded. What they tell is over, so neither a restore nor a reset forgets them.
+They are in memory and bounded. They report past runs, so neither a restore nor a reset deletes them.
 """
 
 from collections.abc import Mapping
@@ -12,15 +12,15 @@ from emulator.lab.errors import LabError, invalid
 
 MOST_EXPLORATIONS = 10
 MOST_BYTES = 64 * 1024 * 1024
-"""Of all together, as they were told; the oldest are forgotten."""
+"""The most bytes of all explorations together, as reported; the oldest are dropped."""
 
 
 @frozen
 class Outcome:
-    """One of the distinct outcomes: what came out, in how many runs, and the shortest schedule that leads there.
+    """One of the distinct outcomes, in how many runs it came out, and the shortest schedule that produces it.
 
-    ``deviations`` are those of the schedule as `emulator.lab.exploration.deviations_of` has them, ``steps`` what went
-    in its order; ``events`` is the history as GetExecutionHistory answers it, empty where there is none.
+    ``deviations`` are those of the schedule, in the form of `emulator.lab.exploration.deviations_of`, ``steps`` the
+    effects in order; ``events`` is the history as GetExecutionHistory answers it, empty where there is none.
     """
 
     status: str
@@ -40,7 +40,7 @@ class Explored:
 
     ``flow`` is the name of the flow, "" where a ``test`` was explored; the status of a test's outcome says whether it
     has passed, its output why not, and its events are of an execution that it has started. ``tried`` of ``known``
-    schedules have been run; it is complete when nothing was left to try.
+    schedules were run; the exploration is complete when none was left to try.
     """
 
     id: str
@@ -56,7 +56,7 @@ class Explored:
     size: int
 
     def summary(self) -> dict[str, Any]:
-        """Return it for a list."""
+        """Return the members shown in a list."""
         return {
             "id": self.id,
             "at": self.made_at,
@@ -70,7 +70,7 @@ class Explored:
         }
 
     def shown(self) -> dict[str, Any]:
-        """Return all of it."""
+        """Return all members."""
         outcomes = [{name: getattr(each, name) for name in Outcome.__annotations__} for each in self.outcomes]
         return {**self.summary(), "definition": self.definition, "outcomes": outcomes}
 
@@ -84,7 +84,7 @@ class Explorations:
         self._count = 0
 
     def keep(self, told: Mapping[str, Any], size: int) -> Explored:
-        """Keep an exploration as the admin API takes it, in *size* bytes.
+        """Keep an exploration, given as the admin API takes it; *size* is its length in bytes.
 
         Raises: LabError (InvalidParameter).
         """
@@ -113,7 +113,7 @@ class Explorations:
         return explored
 
     def latest(self) -> list[Explored]:
-        """Return those that are kept, the latest first."""
+        """Return the explorations that are kept, newest first."""
         return list(reversed(self._kept.values()))
 
     def get(self, id: str) -> Explored:

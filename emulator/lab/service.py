@@ -45,7 +45,7 @@ class Conditions(Protocol):
         ...
 
     def held(self, kind: str, tenant: Tenant, name: str) -> list[Waiting]:
-        """Return what a person keeps the condition of `look` from by: the breakpoints at which an execution stands."""
+        """Return what keeps the condition of `look` from holding until a person acts: breakpoints of an execution."""
         ...
 
 
@@ -57,13 +57,13 @@ class Services(Suspendable, Protocol):
         ...
 
     def conditions(self) -> Conditions:
-        """Return what looks at resources for a skip."""
+        """Return the object that checks conditions of a skip."""
         ...
 
     def read_through(self, database: Database) -> list[str]:
-        """Read all rows of *database*, another state, as a start would; return the files they name.
+        """Read all rows of *database*, another state, as at a start; return the files they name.
 
-        Raises: anything, for rows that stand for nothing.
+        Raises: any exception, for invalid rows.
         """
         ...
 
@@ -73,12 +73,10 @@ class Services(Suspendable, Protocol):
 
 
 class Bench:
-    """What tests put between the parts of an application: faults, mocks, sinks; and the record of calls.
+    """The test doubles of an application (faults, mocks, sinks), and the record of calls.
 
-    All of it is in memory and ends with the emulator or a reset. *interfere*, *operations* and *errors* are for
-    the faults.
-
-    *timers* and *address* are asked for when they are needed: the emulator has them once it listens.
+    All are in memory and end with the emulator or a reset. *interfere*, *operations* and *errors* are arguments of the
+    faults. *timers* and *address* are functions, because the emulator has neither before it listens.
     """
 
     def __init__(
@@ -103,11 +101,11 @@ class Bench:
         self.errors = errors
 
     def kept(self) -> object:
-        """Return a copy of the faults, mocks and sinks, with what each has given so far."""
+        """Return a copy of the faults, mocks and sinks, with their counts and recorded requests."""
         return deepcopy((self.faults.book, *self.mocks.parts(), *self.sinks.parts()))
 
     def put_back(self, kept: Any) -> None:
-        """Restore what `kept` has returned, an empty state for None; recorded calls are forgotten."""
+        """Restore the result of `kept`, or an empty state for None; recorded calls are dropped."""
         self.clear()
         if kept is None:
             return
@@ -117,7 +115,7 @@ class Bench:
         self.sinks.take_up(sinks, received)
 
     def calls_of_mock(self, id: str) -> CallLog:
-        """Return the calls that a mock has answered or left to the function, those that have just ended too.
+        """Return the calls that a mock has answered or left to the function, including those that have just ended.
 
         Raises: LabError (NotFound).
         """
@@ -125,7 +123,7 @@ class Bench:
         return self.mocks.get(id).calls
 
     def clear(self) -> None:
-        """Remove everything and forget the calls."""
+        """Remove all faults, mocks, sinks and recorded calls."""
         self.faults.clear()
         self.mocks.clear()
         self.sinks.clear()
@@ -133,10 +131,10 @@ class Bench:
 
 
 class Lab:
-    """``time`` moves the clock, ``bench`` holds faults, mocks and sinks; the rest is named as it is.
+    """The parts of the lab: ``time`` moves the clock, ``bench`` holds the test doubles, others are named as they are.
 
-    Checkpoints are kept below *work*, where code and objects are; *schemas* are this program's tables.
-    *close_door* lets requests wait while its context lasts; *resumed* is called after a checkpoint was restored.
+    Checkpoints are kept below *work*, where code and objects are; *schemas* are this program's tables. *close_door*
+    makes requests wait while its context lasts; *resumed* is called after a checkpoint was restored.
     """
 
     def __init__(
@@ -205,7 +203,11 @@ class Lab:
         return self._draws.drawn if self._draws is not None else None, self.bench.kept(), self._journal.kept()
 
     def _put_back(self, kept: Any) -> None:
-        """Go on from a checkpoint of this process; another's may hold what this one's series is about to draw."""
+        """Restore the state in memory of a checkpoint; None for one of another run, or for an empty state.
+
+        Random draws then continue in a new series: the restored state may contain ids that this run's series would
+        draw.
+        """
         drawn, on_bench, in_journal = kept or (None, None, None)
         if self._draws is not None:
             self._draws.drawn = drawn or Drawn(next_series(self._database, self._draws.drawn.series), 0)
@@ -219,7 +221,7 @@ class Lab:
         await self.checkpoints.close()
 
     async def forget(self, forget: Callable[[], Awaitable[None]]) -> None:
-        """Empty the tables of the services and go back to the system's time; *forget* drops what is in no table."""
+        """Empty the tables of the services and return to the system's time; *forget* drops state outside of tables."""
 
         async def change() -> None:
             await empty(self._database, KEPT)
@@ -230,7 +232,7 @@ class Lab:
         await self.checkpoints.release(await self._standstill.change(change))
 
     async def remove_account(self, account: AccountId) -> None:
-        """Remove all that an account has made."""
+        """Remove all resources of an account."""
 
         async def change() -> None:
             await remove_rows(self._database, account)
@@ -244,7 +246,7 @@ def next_series(database: Database, used: int = 0) -> int:
 
 
 def keep_series(database: Database, series: int) -> None:
-    """Note in the state, whose header has room for one number, which series it draws from."""
+    """Store the series in use as ``user_version``, the one number that the file's header has room for."""
     known = int(database.read("PRAGMA user_version").fetchone()[0])
     database.write(f"PRAGMA user_version = {max(known, series)}")
 
@@ -259,7 +261,7 @@ PARTS = {
     "mns_subscriptions": _TOPICS,
     "fc_task_events": "seq IN (SELECT seq FROM fc_async_calls WHERE account = :account)",
 }
-"""Tables without an account of their own, and which rows are one's."""
+"""Tables without a column ``account``, with the condition for the rows of an account."""
 
 OBJECTS = ("oss_buckets", "oss_contents", "oss_objects", "oss_parts", "oss_settings", "oss_uploads")
 """Tables that `emulator.oss.store.ObjectStore.removal` clears."""
@@ -268,12 +270,12 @@ OF_INSTALLATION = {
     "lab_clock", "lab_effects", "mns_deleted_queues", "mns_deleted_subscriptions", "schema_versions",
     "usage_amounts", "workflow_numbers", "workflow_restarts", "workflow_secret",
 }  # fmt: skip
-"""Tables of the installation."""
+"""Tables that belong to the installation, not to an account."""
 
 KEPT = OF_INSTALLATION - {"mns_deleted_queues", "mns_deleted_subscriptions"} | {
     "ram_accounts", "sqlite_sequence", "sts_keys", "workflow_worlds",
 }  # fmt: skip
-"""Tables that a reset leaves as they are; those who have got temporary keys keep them."""
+"""Tables that a reset does not empty; temporary keys stay valid."""
 
 _WORLDS = "world IN (SELECT id FROM workflow_worlds WHERE account = :account)"
 
@@ -281,9 +283,10 @@ _WORLDS = "world IN (SELECT id FROM workflow_worlds WHERE account = :account)"
 async def remove_rows(database: Database, account: AccountId) -> None:
     """Remove all rows of an account in several turns of the loop, while the services stand still.
 
-    Its own row goes last: a removal that is broken off can be asked for again. Memory goes by what is left.
+    The account's own row is removed last, so that an interrupted removal can be repeated. What memory holds of the
+    tables is dropped at the end.
     """
-    from emulator.oss.store import ObjectStore  # small, and rarely needed
+    from emulator.oss.store import ObjectStore  # rarely needed
 
     async for _ in in_turns(ObjectStore(database).removal(account)):
         pass
@@ -296,7 +299,7 @@ async def remove_rows(database: Database, account: AccountId) -> None:
         *((name, "account = :account") for name in sorted(owned, key=_ACCOUNTS.__eq__)),
     ]
     async for name, condition in in_turns(conditions, 1):
-        database.write(f'DELETE FROM "{name}" WHERE {condition}', {"account": account})  # noqa: S608 - names of tables
+        database.write(f'DELETE FROM "{name}" WHERE {condition}', {"account": account})  # noqa: S608 - the names are constants
     database.commit()
     database.forget()
 

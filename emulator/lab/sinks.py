@@ -28,12 +28,12 @@ MOST_SINKS = 1000
 MOST_ANSWERS = 10_000
 MOST_REQUESTS = 10_000
 MOST_BYTES = 64 * 1024 * 1024
-"""Of all sinks together; the oldest requests are forgotten."""
+"""The most bytes kept of all sinks together; the oldest requests are dropped."""
 
 _MEMBERS = ("status", "headers", "body", "delay", "drop")
 
 Sign = Callable[[str], Awaitable[str]]
-"""Returns the ``Authorization`` that a push with that string to sign has."""
+"""Returns the ``Authorization`` that a push with the given string to sign has."""
 
 
 @frozen
@@ -73,13 +73,13 @@ class Received:
 
     @property
     def is_push(self) -> bool:
-        """Whether it claims to be a push of the message service."""
+        """Whether the request has the headers of a signed push of the message service."""
         names = {name.lower() for name, _ in self.headers}
         return "authorization" in names and "x-mns-signing-cert-url" in names
 
     @property
     def size(self) -> int:
-        """How many bytes it keeps."""
+        """How many bytes the record takes."""
         return len(self.body) + sum(len(name) + len(value) for name, value in self.headers) + 500
 
 
@@ -99,7 +99,7 @@ class Sink:
 
 
 class Sinks:
-    """The sinks there are and what they have received. *address* is the emulator's own, *sign* signs like a push."""
+    """All sinks and the requests they have received. *address* returns the emulator's own."""
 
     def __init__(self, clock: Clock, ids: Ids, address: Callable[[], str]) -> None:
         self._clock = clock
@@ -127,7 +127,7 @@ class Sinks:
         return sink
 
     def url(self, sink: Sink) -> str:
-        """Return the address to send to."""
+        """Return the address of a sink."""
         return f"{self._address()}{SINK_PREFIX}{sink.id}"
 
     def get(self, id: str) -> Sink:
@@ -157,16 +157,16 @@ class Sinks:
         return number
 
     def parts(self) -> tuple[dict[str, Sink], list[Received]]:
-        """Return the sinks and what they have received, as `take_up` takes them."""
+        """Return the sinks and the requests they have received, for `take_up`."""
         return self._sinks, list(self._received)
 
     def take_up(self, sinks: dict[str, Sink], received: list[Received]) -> None:
-        """Put other sinks in the place of those there are."""
+        """Replace all sinks and received requests."""
         self._sinks = sinks
         self._keep(received)
 
     def take(self, sink: Sink, call: OperationRequest) -> SinkAnswer:
-        """Keep a request and return the answer to it."""
+        """Record a request and return the sink's next answer."""
         answer = sink.next()
         http = call.http
         received = Received(

@@ -1,7 +1,7 @@
 """Traces: what one request caused, as a tree.
 
-A line of the log names its trace (the request that everything goes back to) and its cause (the step, push or message it
-came of directly). Lines about the same thing become one node.
+A line of the log names its trace (the request that caused everything) and its cause (the step, push or message that
+caused it directly). Lines about the same thing become one node.
 """
 
 import re
@@ -16,13 +16,13 @@ Fields = Mapping[str, Any]
 
 
 NodeKind = Literal["request", "message", "push", "call", "execution", "step", "fault"]
-"""What a node is about."""
+"""What a node stands for."""
 
 _MESSAGE_ID = r"[0-9A-F]{32}"
 
 
 class Effect(NamedTuple):
-    """A line of the log that belongs to a trace: the emulator's time of it, and what it says by name."""
+    """A line of the log that belongs to a trace: the emulator's time, the trace, the direct cause, the named values."""
 
     at: int
     trace: str
@@ -46,11 +46,11 @@ class Node:
         self.children: list[Node] = []
 
     def seen(self, at: int) -> None:
-        """Record that it was at work at a time."""
+        """Record that the node was active at a time."""
         self.began = at if self.began is None else min(self.began, at)
 
     def over(self, at: int) -> None:
-        """Record its end."""
+        """Record the time of the end."""
         self.seen(at)
         self.ended = at
 
@@ -87,7 +87,7 @@ def ids_of(effect: Effect) -> list[str]:
 
 
 def trace_to_show(effect: Effect, id: str) -> str:
-    """Return the trace that an id leads to: that of what a request has received, else its own."""
+    """Return the trace to show for an id: for the receiver of a message the sender's, else the line's own."""
     fields = effect.fields
     if fields.get("request") == id and fields.get("cause"):
         return str(fields["cause"])
@@ -95,7 +95,7 @@ def trace_to_show(effect: Effect, id: str) -> str:
 
 
 def traces_of(effect: Effect) -> set[str]:
-    """Return the traces that a line is part of: those that caused it, or sent what it is a receipt of."""
+    """Return the traces that a line belongs to: its own, and those that sent the messages it received."""
     cause = effect.fields.get("cause")
     return {effect.trace, *((str(cause),) if cause else ()), *(effect.fields.get("causes") or ())}
 
@@ -106,7 +106,7 @@ def belongs(effect: Effect, trace: str) -> bool:
 
 
 def tree(effects: Iterable[Effect], trace: str) -> list[dict[str, Any]]:
-    """Return the nodes of a trace without a known cause, with all below them."""
+    """Return the nodes of a trace whose cause is not in it, with all nodes below them."""
     nodes = _Nodes()
     for effect in effects:
         _add(nodes, effect, trace)
@@ -234,6 +234,6 @@ _IN_QUEUE = r"queue \S+, message ([0-9A-F]{32})"
 
 
 def delivered(fields: Fields) -> list[str]:
-    """Return the id of the message that a delivery has put into a queue."""
+    """Return the ids of the messages that a delivery has put into a queue: one or none."""
     match = re.fullmatch(_IN_QUEUE, str(fields.get("detail", ""))) if "subscription" in fields else None
     return [match[1]] if match is not None else []

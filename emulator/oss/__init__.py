@@ -1,1 +1,1 @@
-"""The little of object storage that functions need."""
+"""The part of object storage that functions need."""

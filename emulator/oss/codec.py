@@ -34,17 +34,17 @@ def rendered(root: Element) -> bytes:
 
 
 def text(name: str, value: object) -> Element:
-    """Return an element that holds a text; truth values are small letters."""
+    """Return an element with a text; booleans are written in lower case."""
     return Element(name, str(value).lower() if isinstance(value, bool) else str(value))
 
 
 def tree(name: str, *children: Element) -> Element:
-    """Return an element that holds others."""
+    """Return an element with child elements."""
     return Element(name, children=list(children))
 
 
 def quoted(etag: str) -> str:
-    """Return an ETag as it is written."""
+    """Return an ETag in quotes."""
     return f'"{etag}"'
 
 
@@ -54,7 +54,7 @@ def timestamp(at: Millis) -> str:
 
 
 class Naming:
-    """How names of objects are written into a list: as they are, or percent-encoded when the request asks for it."""
+    """How names of objects are written in a list: as they are, or percent-encoded when the request asks for it."""
 
     def __init__(self, encoding: str) -> None:
         self.encoded = encoding == "url"
@@ -64,7 +64,7 @@ class Naming:
         return Element(tag, quote(name, safe="", errors="surrogateescape") if self.encoded else name)
 
     def note(self) -> list[Element]:
-        """Return the element that says that names are encoded."""
+        """Return the element ``EncodingType``, if names are encoded."""
         return [text("EncodingType", "url")] if self.encoded else []
 
 
@@ -79,7 +79,7 @@ def grant(account: AccountId, acl: str) -> Element:
 
 
 def buckets(account: AccountId, page: Sequence[Bucket], prefix: str, marker: str, limit: int, more: str) -> Element:
-    """Return a list of buckets; *more* is the marker to go on with, and with it the page repeats the request."""
+    """Return a list of buckets; *more* is the next page's marker, and only with it the request is repeated."""
     paging = [
         text("Prefix", prefix), text("Marker", marker), text("MaxKeys", limit), text("IsTruncated", True),
         text("NextMarker", more),
@@ -130,7 +130,7 @@ class Listing:
 
 
 def listing_of(call: OperationRequest, bucket: Bucket, marker: str, size: str, default: int) -> Listing:
-    """Read the request of a list; *marker* and *size* are the parameters that say where it begins and how long it is.
+    """Read the request of a list; *marker* and *size* are the names of its parameters for the start and the length.
 
     Raises: InvalidArgument.
     """
@@ -150,7 +150,7 @@ def naming_of(call: OperationRequest) -> Naming:
 
 
 def objects_v1(listing: Listing, page: Sequence[StoredObject | str], more: str) -> Element:
-    """Return a list of objects with the marker *more* to go on with, empty at the end."""
+    """Return a list of objects in the first form; *more* is the next page's marker, empty at the end."""
     naming = listing.naming
     next_page = [naming("NextMarker", more)] if more else []
     return _objects(listing, naming("Marker", listing.after), page, [text("IsTruncated", bool(more)), *next_page])
@@ -283,7 +283,7 @@ def parts(bucket: str, upload: Upload, page: Sequence[Part], marker: int, limit:
 def uploads(
     listing: Listing, upload_marker: str, page: Sequence[Upload | str], more: tuple[str, str] | None
 ) -> Element:  # fmt: skip
-    """Return a list of uploads and common prefixes; *more* is the key and id to go on with."""
+    """Return a list of uploads and common prefixes; *more* is the next page's marker, a key and an id."""
     naming = listing.naming
     next_key, next_upload = more or ("", "")
     head = [

@@ -1,8 +1,8 @@
-"""The bytes of objects: one file for each piece of content, written once, read by stretches, removed when unneeded.
+"""The bytes of objects: one file for each piece of content, written once, read in parts, removed when unused.
 
-Hashing and files are the work of a few named threads. A file is written under a draft name and renamed, so what has
-its own name is whole. Who reads holds the pieces; a file that is to go while it is held goes afterwards. What a row
-names is never removed: rows may have come back since somebody asked for it.
+A few named threads do the hashing and the work on files. A file is written under a draft name and renamed, so a file
+under its own name is whole. A reader holds its pieces; a file to be removed while it is held is removed afterwards. A
+file that a row names is never removed: the row may have been restored since the removal was requested.
 """
 
 import asyncio
@@ -27,16 +27,16 @@ _DRAFT = ".new-"
 
 
 def remove_drafts(folder: Path) -> None:
-    """Remove what writes that were broken off have left in the folder of content; before anything is written."""
+    """Remove the drafts of interrupted writes from the folder of content; to be called before any write."""
     for draft in folder.glob(f"[0-9a-f][0-9a-f]/{_DRAFT}*"):
         draft.unlink(missing_ok=True)
 
 
 class Contents:
-    """The folder of content; *folder* is made when the first object comes.
+    """The folder of content; *folder* is made for the first object.
 
-    *needed* tells whether a row names a piece of content. While *going* is clear, rows and files are being replaced and
-    none is removed. With *sync* a file is on disk, not only with the system, before it counts as written.
+    *needed* returns whether a row names a piece of content. While *going* is clear, rows and files are being replaced
+    and no file is removed. With *sync* a file is flushed to disk before it counts as written.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Contents:
         return await self.in_thread(job)
 
     async def read(self, pieces: Sequence[Piece], span: Span | None = None) -> bytes:
-        """Return the bytes of *span* over *pieces*, all of them without one.
+        """Return the bytes of *span* over *pieces*, all of them when it is None.
 
         Raises: OSError.
         """
@@ -83,14 +83,14 @@ class Contents:
 
     @contextmanager
     def hold(self, pieces: Iterable[Piece]) -> Iterator[None]:
-        """Keep the files of *pieces* while the context lasts."""
+        """Keep the files of *pieces* from being removed while the context lasts."""
         names = [piece.content for piece in pieces]
         self._held.update(names)
         try:
             yield
         finally:
             self._held.subtract(names)
-            self._held += Counter()  # drops what is held no more
+            self._held += Counter()  # removes the names that are not held any more
             self.remove([name for name in names if name in self._doomed])
 
     def remove(self, names: Iterable[str]) -> None:
@@ -108,17 +108,17 @@ class Contents:
             removal.add_done_callback(self._removals.discard)
 
     async def removed(self) -> None:
-        """Wait until all that was to be removed is gone, but for what is held."""
+        """Wait until every requested removal is done, except of files that are held."""
         if self._removals:
             await asyncio.to_thread(wait, list(self._removals))
 
     def resume(self) -> None:
-        """Remove what was to be removed meanwhile, by what the rows are now."""
+        """Carry out the removals postponed since *going* was cleared, unless a row names the file now."""
         postponed, self._postponed = self._postponed, []
         self.remove(postponed)
 
     async def keep_only(self, needed: Collection[str]) -> None:
-        """Remove every file that is not in *needed*: what an interrupted write or removal has left."""
+        """Remove every file whose name is not in *needed*: leftovers of interrupted writes and removals."""
         await self.in_thread(lambda: self._unlink(name for name in self._names() if name not in needed))
 
     async def in_thread(self, job: Callable[[], T]) -> T:
@@ -126,7 +126,7 @@ class Contents:
         return await asyncio.get_running_loop().run_in_executor(self._threads, job)
 
     async def close(self) -> None:
-        """End the threads after what they are doing."""
+        """End the threads after their present jobs."""
         await asyncio.get_running_loop().run_in_executor(None, self._threads.shutdown)
 
     def _write(self, name: str, data: bytes) -> None:
@@ -164,7 +164,7 @@ class Contents:
 
 
 class Stream:
-    """An answer's body, read a stretch at a time; the pieces are held until it ends or is dropped."""
+    """An answer's body, read in parts; the pieces are held until the stream ends or is closed."""
 
     def __init__(self, contents: Contents, pieces: Sequence[Piece], span: Span) -> None:
         self._contents = contents
@@ -187,17 +187,17 @@ class Stream:
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """Stop reading, and drop what has not been read."""
+        """Stop reading and release the pieces."""
         self.close()
 
     def close(self) -> None:
-        """Close the source of the pieces."""
+        """Release the pieces."""
         if self._open:
             self._open = False
             self._holding.__exit__(None, None, None)
 
     def __del__(self) -> None:
-        self.close()  # an answer to HEAD is never iterated, nor one whose client is gone
+        self.close()  # an answer to HEAD, or to a client that has gone, is never iterated
 
     @staticmethod
     def _stretches(parts: list[tuple[Piece, Span]]) -> Iterator[tuple[Piece, Span]]:

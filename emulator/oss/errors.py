@@ -1,4 +1,4 @@
-"""Errors of the object store: one table of codes, statuses and texts; how faults know its calls.
+"""Errors of the object store: one table of codes, statuses and texts; and the subjects of its calls for faults.
 
 Source: OSS "Common error codes"; "assumed" marks the rest.
 """
@@ -21,7 +21,7 @@ ERRORS: Mapping[str, ErrorRow] = {
     ),
     "MethodNotAllowed": ErrorRow(405, "The specified method is not allowed against this resource."),
     "EntityTooLarge": ErrorRow(400, "Your proposed upload exceeds the maximum allowed size of {limit} bytes."),
-    # the caller
+    # who calls
     "AccessDenied": ErrorRow(403, "You have no right to access this object because of bucket acl."),
     "InvalidAuthorization": ErrorRow(400, "Authorization is invalid: {detail}.", "InvalidArgument"),
     "RequestTimeTooSkewed": ErrorRow(403, "The difference between the request time and the current time is too large."),
@@ -52,7 +52,7 @@ ERRORS: Mapping[str, ErrorRow] = {
     ),
     "BucketNotEmpty": ErrorRow(409, "The bucket has objects. Please delete them first."),
     "TooManyBuckets": ErrorRow(400, "You have attempted to create more buckets than allowed."),
-    # the bucket is in another region than the host name says; field: ``endpoint``, where it is
+    # the bucket is not in the region of the host name; field: ``endpoint``, that of its region
     "WrongEndpoint": ErrorRow(
         403,
         "The bucket you are attempting to access must be addressed using the specified endpoint. "
@@ -92,7 +92,7 @@ ERRORS: Mapping[str, ErrorRow] = {
         400, "The list of parts was not in ascending order. Parts list must specified in order by part number."
     ),
     "EntityTooSmall": ErrorRow(400, "Your proposed upload smaller than the minimum allowed size."),
-    # answered only where a fault asks for it
+    # answered only by injected faults
     "TotalQpsLimitExceeded": ErrorRow(503, "Please reduce your request rate."),
 }
 
@@ -126,8 +126,10 @@ DETAILS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "TooManyBuckets": ("0015-00000103", {}),
     "WrongEndpoint": ("0003-00001403", {"Endpoint": "endpoint"}),
 }
-"""The finer code of each error, for the element EC and a header, all others having the unspecific one; and the fields
-that the answer repeats, by the element for each."""
+"""By error: the finer code for the element EC and a header, and the fields repeated in the answer, by element.
+
+Errors that are not in it have the unspecific code.
+"""
 
 
 class OssError(ServiceError):
@@ -147,7 +149,7 @@ def invalid(name: str, value: str = "", message: str | None = None) -> OssError:
 
 
 def oss_auth_error(failure: AuthFailure, key_id: str, signature: str) -> OssError:  # noqa: C901 - an arm for each reason
-    """Turn a reason into this service's code; *key_id* and *signature* are those of the request, to be shown."""
+    """Turn a reason into this service's code; the answer repeats *key_id* and *signature* of the request."""
     match failure.reason:
         case Reason.SIGNATURE_DIFFERS:
             return OssError(
@@ -196,6 +198,6 @@ DIALECT = Dialect(OssError, "TotalQpsLimitExceeded")
 
 
 def subject(operation: str, bucket: str, key: str = "", origin: Origin = "client") -> Subject:
-    """Return an operation on a bucket or an object as faults know it."""
+    """Return the subject of an operation on a bucket or an object, for faults."""
     names = (f"{bucket}/{key}", bucket) if key else (bucket,)
     return Subject("oss", operation, names if bucket else (), (origin,))

@@ -1,4 +1,4 @@
-"""Reading all that the store keeps as a start reads it: what is not of this program's making may hold anything."""
+"""Reading every row of the object store, to check a state of unknown origin."""
 
 from emulator.oss.store import ObjectStore
 from emulator.storage.database import Database
@@ -7,9 +7,9 @@ _SLICE = 500
 
 
 def read_through(database: Database) -> list[str]:
-    """Read every row as what it stands for; return the content they name, as paths below the emulator's folder.
+    """Read every row as its object; return the content files they name, as paths below the emulator's folder.
 
-    Raises: whatever a row leads to that stands for nothing.
+    Raises: any exception, for an invalid row.
     """
     store = ObjectStore(database)
     store.buckets()

@@ -86,7 +86,7 @@ class OssFront:
         return OssError("EntityTooLarge", limit=limit)
 
     def handle(self, call: OperationRequest) -> Answer:
-        """Run the operation; what goes wrong is raised from the awaited answer.
+        """Run the operation; errors are raised when the answer is awaited.
 
         Raises: OssError.
         """
@@ -154,7 +154,7 @@ def _details(name: str, error: ServiceError) -> list[Element]:
 
 
 def _as_signed(request: Request) -> tuple[str, str]:
-    """Return key id and signature as the request carries them, in a header or in the URL; "" where there is none."""
+    """Return key id and signature from a header or the URL, "" where there is none."""
     authorization = request.headers.get("authorization")
     if authorization:
         key_id, signature = re.search(_KEY_ID, authorization), re.search(_SIGNATURE, authorization)
@@ -170,13 +170,13 @@ _PARAMETERS = frozenset(
     response-cache-control response-content-encoding response-expires response-content-disposition x-oss-traffic-limit
     x-oss-request-payer x-oss-ac-source-ip x-oss-ac-subnet-mask x-oss-ac-vpc-id x-oss-ac-forward-allow""".split()  # noqa: SIM905 - as in auth.oss
 )
-"""Names that are signed like subresources and choose nothing."""
+"""Query names that are signed like subresources but select no operation."""
 _UNSIGNED = frozenset({"accessmonitor"})
-"""Names that choose an operation and do not take part in a v1 signature."""
+"""Query names that select an operation but are not part of a v1 signature."""
 
 
 def choosing(names: Iterable[str]) -> list[str]:
-    """Return those of the *names* of a query that choose an operation, in order."""
+    """Return those of the *names* of a query that select an operation, in order."""
     return [name for name in names if (name in SUBRESOURCES and name not in _PARAMETERS) or name in _UNSIGNED]
 
 
@@ -216,7 +216,7 @@ _ACTION_OF_METHOD = {
 
 
 def demands(call: OperationRequest) -> Iterator[Demand]:
-    """Yield the actions a request needs, on a bucket or an object; copying needs the right to read the source as well.
+    """Yield the rights a request needs on a bucket or an object; copying needs the right to read the source as well.
 
     The region of a resource may be written with or without ``oss-`` in front of it. Source: OSS, "RAM policies" and the
     pages of the operations.
@@ -246,7 +246,7 @@ def demands(call: OperationRequest) -> Iterator[Demand]:
 
 
 def _key_of_form(request: Request) -> str:
-    """Return the object's name in an upload form, empty in a form that is refused anyway."""
+    """Return the object's name in an upload form; empty for a form that is refused later anyway."""
     try:
         fields = form_of(request)
     except MalformedForm:

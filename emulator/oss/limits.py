@@ -1,4 +1,4 @@
-"""Every number of the object store. Source: OSS "Limits and performance metrics", API reference."""
+"""The limits of the object store. Source: OSS "Limits and performance metrics", API reference."""
 
 MIB = 1024 * 1024
 
@@ -14,7 +14,7 @@ OBJECT_NAME_BYTES = 1023
 
 PAGE_DEFAULT = 100
 PAGE = 1000
-"""Entries of a list: when nothing is said, and at most. Parts and uploads are listed by thousands from the start."""
+"""Entries of a list: the default and the maximum. Parts and uploads are listed 1000 at a time by default."""
 
 METADATA_BYTES = 8 * 1024
 TAGS = 10

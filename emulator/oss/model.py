@@ -37,7 +37,7 @@ class Bucket:
 
 @frozen
 class Piece:
-    """A stretch of content as it is kept: its id and its length in bytes."""
+    """A stored part of content: its id and its length in bytes."""
 
     content: str
     size: int
@@ -45,7 +45,7 @@ class Piece:
 
 @frozen
 class Attributes:
-    """What a writer says about an object besides its content.
+    """The attributes that a writer sets on an object.
 
     ``headers`` are those that readers get back (``Content-Type``, ``Cache-Control`` ...), ``metadata`` the user's own
     by name without ``x-oss-meta-``.
@@ -73,13 +73,13 @@ class StoredObject:
 
     @property
     def size(self) -> int:
-        """Return the length of the content in bytes."""
+        """The length of the content in bytes."""
         return sum(piece.size for piece in self.pieces)
 
 
 @frozen
 class Content:
-    """Bytes that have been taken in: where they are kept and what was computed over them."""
+    """Stored bytes: their piece, MD5 and CRC-64."""
 
     piece: Piece
     md5: bytes
@@ -87,7 +87,7 @@ class Content:
 
     @property
     def etag(self) -> str:
-        """Return the MD5 as objects carry it."""
+        """The MD5 in the form of an ETag."""
         return self.md5.hex().upper()
 
 
@@ -146,7 +146,7 @@ class Put:
 
 @frozen
 class Conditions:
-    """What must hold of an object for the request to proceed. ETags have no quotes, times are whole seconds."""
+    """The conditions of a request on an object. ETags have no quotes, times are whole seconds."""
 
     match: str = ""
     none_match: str = ""
@@ -173,9 +173,9 @@ class Conditions:
 
 @frozen
 class Change:
-    """Something that happened to an object.
+    """A change of an object.
 
-    ``event`` is like ``ObjectCreated:PutObject``, ``etag`` has no quotes, ``principal`` is the id of its author,
+    ``event`` is like ``ObjectCreated:PutObject``, ``etag`` has no quotes, ``principal`` is the id of the caller,
     ``size_before`` the length of what was replaced or removed.
     """
 
@@ -290,7 +290,7 @@ def _last(count: int, size: int, *, standard: bool) -> Span | None:
 
 
 def slices(pieces: Sequence[Piece], span: Span) -> list[tuple[Piece, Span]]:
-    """Return which stretch of which piece makes up *span*."""
+    """Return the pieces that *span* covers, each with the part of it that belongs to the span."""
     parts, at = [], 0
     for piece in pieces:
         start, end = max(span.start - at, 0), min(span.end - at, piece.size)

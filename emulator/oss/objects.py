@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def taken(storage: ObjectStorage, body: bytes, md5: bytes = b"") -> AsyncIterator[Content]:
-    """Keep the bytes of a request, unless the context ends with an error.
+    """Store the bytes of a request; remove them again when the context ends with an error.
 
     Raises: InvalidDigest when they do not have the stated *md5*.
     """
@@ -61,7 +61,7 @@ async def taken(storage: ObjectStorage, body: bytes, md5: bytes = b"") -> AsyncI
     try:
         _check_digest(content, md5)
         yield content
-    except Exception:  # a cancelled request may have been written down already: a start sorts that out
+    except Exception:  # not when cancelled: the object may be stored already, and the next start removes unused content
         storage.contents.remove([content.piece.content])
         raise
 
@@ -91,7 +91,7 @@ async def put(
     storage: ObjectStorage, caller: Caller, place: Place, body: bytes, said: Put,
     event: str = "ObjectCreated:PutObject",
 ) -> StoredObject:  # fmt: skip
-    """Make an object of *body*, in place of one there may be.
+    """Create an object from *body*, replacing an existing one.
 
     Raises: as `ObjectStorage.bucket`; InvalidObjectName, FileAlreadyExists, InvalidDigest.
     """
@@ -104,7 +104,7 @@ async def copy(
     storage: ObjectStorage, caller: Caller, source: Place, place: Place, conditions: Conditions, said: Put,
     *, own: set[str],
 ) -> StoredObject:  # fmt: skip
-    """Make an object of another's content; *own* names the attributes that *said* replaces.
+    """Create an object with another's content; *own* names the attributes that *said* replaces.
 
     Raises: as `get` and `put`.
     """
@@ -155,7 +155,7 @@ async def _store(
     storage: ObjectStorage, caller: Caller, place: Place, said: Put, event: str, pieces: tuple[Piece, ...], etag: str,
     crc: int, *, kind: Kind = "Normal", target: str = "",
 ) -> StoredObject:  # fmt: skip
-    model, bucket = await writable(storage, caller, place, may_replace=said.may_replace)  # taking in content took time
+    model, bucket = await writable(storage, caller, place, may_replace=said.may_replace)  # it took time to get here
     old = model.get(place.bucket, place.key)
     new = StoredObject(
         key=place.key, kind=kind, pieces=pieces, etag=etag, crc=crc, modified_at=caller.now,
@@ -179,7 +179,7 @@ def _there(model: "S3Model", place: Place) -> StoredObject:
 
 
 async def _change(storage: ObjectStorage, call: OperationRequest, **attributes: Any) -> None:
-    """Change attributes of an object; its content and age stay."""
+    """Change attributes of an object; content and modification time stay."""
     model, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
     old = _there(model, place_of(call))
     new = replace(old, attributes=replace(old.attributes, **attributes))
@@ -376,12 +376,12 @@ async def delete_object(storage: ObjectStorage, call: OperationRequest) -> Respo
 
 
 def written(stored: StoredObject | Part) -> Response:
-    """Answer a write of content."""
+    """Return the answer to a write of content."""
     return Response(200, b"", [("ETag", codec.quoted(stored.etag)), ("x-oss-hash-crc64ecma", str(stored.crc))])
 
 
 def with_document(response: Response, root: Element) -> Response:
-    """Return the answer to a write with a document as its body."""
+    """Return the answer to a write with an XML document as its body."""
     document = codec.document(root)
     return Response(200, document.body, [*document.headers, *response.headers])
 
@@ -412,7 +412,7 @@ def described(stored: StoredObject) -> Pairs:
 
 
 def _overridden(headers: Pairs, call: OperationRequest) -> Pairs:
-    """Return *headers* as the query of a read wants them."""
+    """Return *headers* with the values that the query of a read sets."""
     wanted = {
         name: sendable(name, value) for name in KEPT_HEADERS if (value := call.query.get(f"response-{name.lower()}"))
     }

@@ -1,4 +1,4 @@
-"""What a request of the object store says: whom it is from, what it addresses, and the meaning of its headers."""
+"""Parsing requests of the object store: the caller, the bucket and object addressed, and headers."""
 
 import re
 from binascii import Error as Base64Error
@@ -17,7 +17,7 @@ from emulator.wire.xml import Element, MalformedXml, parse
 KEPT_HEADERS = (
     "Content-Type", "Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Language", "Expires",
 )  # fmt: skip
-"""What a writer sets and readers get back."""
+"""Headers that a writer sets and readers get back."""
 
 DEFAULT_TYPE = "application/octet-stream"
 _META = "x-oss-meta-"
@@ -34,9 +34,9 @@ _EVERYWHERE = ("oss-accelerate.aliyuncs.com", "oss-accelerate-overseas.aliyuncs.
 
 
 def caller_of(call: OperationRequest) -> Caller:
-    """Return whom the request is from; only after authentication."""
+    """Return the caller of a request; only after authentication."""
     principal = call.principal
-    assert principal is not None  # authentication comes before the operation
+    assert principal is not None  # every request has been authenticated
     return Caller(
         account=principal.account,
         region=call.region if call.host.endswith(".aliyuncs.com") and not call.host.endswith(_EVERYWHERE) else "",
@@ -48,9 +48,9 @@ def caller_of(call: OperationRequest) -> Caller:
 
 
 def header_of(call: OperationRequest, name: str) -> str:
-    """Return a header's value without the blanks around it, empty when it is not there.
+    """Return a header's value without surrounding blanks, "" when it is absent.
 
-    Raises: InvalidArgument for one of a form that no header can have.
+    Raises: InvalidArgument for a value that no header can have.
     """
     return sendable(name, call.http.headers.get(name).strip())
 
@@ -83,7 +83,7 @@ def document_of(call: OperationRequest, name: str) -> Element:
 
 
 def one_of(call: OperationRequest, name: str, choices: tuple[str, ...]) -> str:
-    """Return a header's value, empty when it is not there.
+    """Return a header's value, "" when it is absent.
 
     Raises: InvalidArgument when it is none of *choices*.
     """
@@ -99,7 +99,7 @@ def missing_header(name: str) -> OssError:
 
 
 def put_of(call: OperationRequest) -> Put:
-    """Read what a writer sends.
+    """Read attributes, MD5 and permission to replace from the request of a write.
 
     Raises: InvalidArgument, InvalidDigest, InvalidTag.
     """
@@ -149,7 +149,7 @@ def md5_of(call: OperationRequest) -> bytes:
 
 
 def check_md5(call: OperationRequest) -> None:
-    """Check that a body that is no content of an object has the MD5 it is stated to have.
+    """Check the stated MD5 of a body that is not an object's content.
 
     Raises: InvalidDigest.
     """
@@ -161,7 +161,7 @@ def check_md5(call: OperationRequest) -> None:
 def conditions_of(call: OperationRequest, prefix: str = "") -> Conditions:
     """Read the conditions on the object; *prefix* is that of a copy's source.
 
-    Raises: nothing; a date that cannot be read is no condition.
+    Raises: nothing; a date that cannot be parsed is ignored.
     """
     return Conditions(
         match=_etag(header_of(call, f"{prefix}if-match")),
@@ -189,7 +189,7 @@ def source_of(call: OperationRequest) -> Place | None:
 
 
 def source_span(call: OperationRequest) -> Span | None:
-    """Return the stretch of the source to copy, None for all of it.
+    """Return the range of the source to copy, None for all of it.
 
     Raises: InvalidArgument.
     """
@@ -203,7 +203,7 @@ def source_span(call: OperationRequest) -> Span | None:
 
 
 def sendable(name: str, value: str) -> str:
-    """Return the value of a header that readers are to get back.
+    """Return the value of a header that readers get back; forms and queries can have values that no header can.
 
     A form and a query can hold what no header can.
 

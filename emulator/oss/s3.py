@@ -1,11 +1,12 @@
 """Buckets, objects and uploads in moto's S3 back end: the contents of buckets, in order, and lists of them.
 
 This module imports moto, which takes half a second and forty megabytes: `emulator.oss.storage` imports it in a thread
-when the first call comes. moto keeps everything in memory and forgets it with the process, so here it holds the model
-and neither bytes nor the truth about them: content stays in files (`contents`), and every change is a row (`store`)
-before it is made here. A start with earlier state builds the model anew from the rows.
+when the first call comes. moto keeps everything in memory only, so here it holds the model but no bytes: content is in
+files (`contents`), and every change is written as a row (`store`) before it is made here. A start with earlier state
+builds the model from the rows.
 
-moto's registry of all bucket names belongs to the process; an emulator's buckets are its own, so they are taken out.
+moto has one registry of bucket names for the process; buckets are removed from it, so that several emulators can run in
+one process.
 """
 
 from bisect import insort
@@ -25,10 +26,10 @@ _EVERYTHING = 1 << 62
 
 
 class _Key(FakeKey):
-    """An S3 key whose bytes are elsewhere."""
+    """An S3 key without its bytes, which are in files."""
 
     def __new__(cls, *_: Any, **__: Any) -> "_Key":
-        return object.__new__(cls)  # moto's own would keep every key there ever was, for its reset
+        return object.__new__(cls)  # moto's own __new__ would keep every key for its reset
 
     def __init__(self, account: str, bucket: str, name: str, size: int, etag: str, modified_at: Millis) -> None:
         super().__init__(
@@ -65,7 +66,7 @@ class _Multipart(FakeMultipart):
     """An upload under way."""
 
     def __new__(cls, *_: Any, **__: Any) -> "_Multipart":
-        return object.__new__(cls)  # as for keys
+        return object.__new__(cls)  # not moto's own: see the keys
 
     def __init__(self, account: str, upload: Upload) -> None:
         super().__init__(upload.key, CaseInsensitiveDict(upload.attributes.metadata), account, _PARTITION)
@@ -82,7 +83,7 @@ class S3Model:
         self._buckets: dict[str, Bucket] = {}
 
     def put_bucket(self, bucket: Bucket) -> None:
-        """Make a bucket, or change it."""
+        """Create a bucket, or change an existing one."""
         if bucket.name not in self._buckets:
             backend = self._accounts.setdefault(bucket.account, S3Backend(_PARTITION, bucket.account))
             made = FakeBucket(bucket.name, bucket.account, bucket.region)  # type: ignore[abstract]  # moto does it too
@@ -93,7 +94,7 @@ class S3Model:
         self._buckets[bucket.name] = bucket
 
     def bucket(self, name: str) -> Bucket | None:
-        """Return the bucket of that name, of whatever account."""
+        """Return the bucket of that name, of any account; None when there is none."""
         return self._buckets.get(name)
 
     def buckets(self, account: AccountId) -> list[Bucket]:
@@ -115,19 +116,19 @@ class S3Model:
     def totals(self, name: str) -> Callable[[], tuple[int, int, int]]:
         """Return a function, for any thread, that counts the bytes, objects and uploads a bucket holds at this moment.
 
-        moto itself counts in the bucket, which others change meanwhile.
+        The function counts over a copy, as the bucket may change meanwhile.
         """
         bucket = self._bucket(name)
         versions, uploads = list(dict(bucket.keys).values()), len(bucket.multiparts)
         return lambda: (sum(keys[-1].contentsize for keys in versions), len(versions), uploads)
 
     def put(self, bucket: str, stored: StoredObject) -> None:
-        """Make an object, or replace it."""
+        """Create an object, or replace an existing one."""
         key = _ObjectKey(self._owners[bucket].account_id, bucket, stored)
         self._bucket(bucket).keys.setlist(stored.key, [key])
 
     def get(self, bucket: str, name: str) -> StoredObject | None:
-        """Return an object."""
+        """Return an object, None when there is none."""
         key = self._owners[bucket].get_object(bucket, name)
         return key.stored if isinstance(key, _ObjectKey) else None
 
@@ -140,12 +141,12 @@ class S3Model:
         self._bucket(bucket).multiparts[upload.id] = _Multipart(self._owners[bucket].account_id, upload)
 
     def upload(self, bucket: str, upload: str) -> Upload | None:
-        """Return an upload under way."""
+        """Return an upload under way, None when there is none."""
         multipart = self._bucket(bucket).multiparts.get(upload)
         return multipart.upload if isinstance(multipart, _Multipart) else None
 
     def put_part(self, bucket: str, upload: str, part: Part) -> None:
-        """Keep a part, or replace it."""
+        """Add a part, or replace the one of its number."""
         multipart = self._bucket(bucket).multiparts[upload]
         if part.number in multipart.parts:
             multipart.parts[part.number].dispose()
@@ -154,7 +155,7 @@ class S3Model:
         multipart.parts[part.number] = _PartKey(multipart.account_id, bucket, part)
 
     def part(self, bucket: str, upload: str, number: int) -> Part | None:
-        """Return one part of an upload."""
+        """Return one part of an upload, None when there is none."""
         key = self._bucket(bucket).multiparts[upload].parts.get(number)
         return key.part if isinstance(key, _PartKey) else None
 
@@ -171,7 +172,7 @@ class S3Model:
         return self._owners[name].get_bucket(name)
 
     def load(self, objects: Iterable[tuple[str, StoredObject]]) -> None:
-        """Load (bucket, object) from the store."""
+        """Add objects read from the store, as pairs of bucket and object."""
         for bucket, stored in objects:
             self.put(bucket, stored)
 

@@ -1,7 +1,7 @@
-"""Object storage of one emulator, none of which is loaded before the first call.
+"""Object storage of one emulator, loaded at the first call.
 
-A start pays neither for the operations, which this imports in a thread, nor for moto, which `emulator.oss.storage`
-imports in one when an operation needs the model.
+Neither the operations nor moto slow a start down: this module imports the operations in a thread, and
+`emulator.oss.storage` imports moto in one when an operation needs the model.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SCHEMA = Schema("oss", Path(__file__).parent / "schema")
 
 _FILES = "objects"
-"""The folder of content below the emulator's, as checkpoints have it."""
+"""The folder of content, relative to the emulator's and within checkpoints."""
 
 _PUBLIC = ("public-read", "public-read-write")
 
@@ -32,8 +32,8 @@ _PUBLIC = ("public-read", "public-read-write")
 class LazyStorage:
     """The object store of one emulator.
 
-    *folder* is where content goes, *home* the region of buckets made through a loopback address; with *sync* content
-    is on disk before it is acknowledged.
+    *folder* is for content, *home* the region of buckets made through a loopback address; with *sync* content is on
+    disk before it is acknowledged.
     """
 
     def __init__(self, database: Database, folder: Path, ids: Ids, *, home: Region, sync: bool) -> None:
@@ -53,20 +53,20 @@ class LazyStorage:
         self._watcher = watcher
 
     async def tidy(self) -> None:
-        """Remove what writes that were broken off have left; before the first call."""
+        """Remove the drafts of interrupted writes; before the first call."""
         if self._folder.is_dir():
             await asyncio.to_thread(_remove_drafts, self._folder)
 
     async def storage(self) -> "ObjectStorage":
-        """Return the store itself."""
+        """Return the store, loaded at the first call."""
         return (await self.opened())[0]
 
     async def opened(self) -> "tuple[ObjectStorage, Mapping[str, Operation]]":
         """Return the store and its operations by route; the first call loads them."""
         if self._opened is None:
             await asyncio.to_thread(_import)
-        if self._opened is None:  # another call may have come first
-            from emulator.oss import buckets, objects, settings, uploads  # imported by now
+        if self._opened is None:  # another call may have opened it meanwhile
+            from emulator.oss import buckets, objects, settings, uploads  # already imported
             from emulator.oss.storage import ObjectStorage
 
             storage = ObjectStorage(
@@ -77,7 +77,7 @@ class LazyStorage:
         return self._opened
 
     def _rows(self) -> "ObjectStore":
-        from emulator.oss.store import ObjectStore  # small, and rarely needed
+        from emulator.oss.store import ObjectStore  # rarely needed
 
         return ObjectStore(self._database)
 
@@ -85,7 +85,7 @@ class LazyStorage:
         """Whether a caller without a key may read an object, or write one."""
         try:
             acls = self._rows().acls(bucket, key)
-        except UnicodeEncodeError:  # the name is not UTF-8; there cannot be such an object
+        except UnicodeEncodeError:  # the name is not UTF-8: no such object can exist
             return False
         if acls is None:
             return False
@@ -122,13 +122,13 @@ class LazyStorage:
             await contents.removed()
 
     async def suspend(self) -> None:
-        """Let nothing be read of the rows or removed of the files until `resume`: both are about to be replaced."""
+        """Stop reading rows and removing files until `resume`: both are about to be replaced."""
         self._going.clear()
         if self._opened is not None:
             await self._opened[0].suspend()
 
     def resume(self) -> None:
-        """Resume from what rows and files are now."""
+        """Continue with the present rows and files."""
         self._going.set()
         if self._opened is not None:
             self._opened[0].contents.resume()
@@ -138,7 +138,7 @@ class LazyStorage:
         await (await self.storage()).reset()
 
     async def close(self) -> None:
-        """Stop what is under way."""
+        """Stop the work under way."""
         if self._opened is not None:
             await self._opened[0].close()
 
@@ -146,7 +146,7 @@ class LazyStorage:
 def _import() -> None:
     import emulator.oss.buckets
     import emulator.oss.contents
-    import emulator.oss.uploads  # noqa: F401 - imported for `opened`, which must not take the time
+    import emulator.oss.uploads  # noqa: F401 - imported early for `opened`, which must be quick
 
 
 def _remove_drafts(folder: Path) -> None:

@@ -1,7 +1,7 @@
-"""Settings of buckets: kept and answered as they were sent, without an effect on the bucket.
+"""Settings of buckets: stored and returned as they were sent, without an effect on the bucket.
 
-A setting that was never made is answered as by a fresh bucket: with an error, or with a document. Source: OSS API
-reference, one page for each operation; "assumed" marks the rest.
+The answer for a setting that was never made is that of a new bucket: an error or a document. Source: OSS API reference,
+one page for each operation; "assumed" marks the rest.
 """
 
 import json
@@ -27,8 +27,8 @@ TAGGING = "tagging"
 class Setting(NamedTuple):
     """A setting with an XML document.
 
-    ``name`` is what the API's operations call it. ``unset`` is what a fresh bucket answers: the name of an error, or a
-    function that makes the document. A setting without ``root``, the document's root element, cannot be made here.
+    ``name`` is what the API's operations call it. ``unset`` is the answer of a new bucket: the name of an error, or a
+    function that makes the document. A setting without ``root``, the document's root element, can only be read here.
     ``member`` is an element that the document must have; ``can_delete`` is false where the API has no such operation.
     """
 
@@ -151,7 +151,7 @@ _ENCRYPTION = {
 
 
 def settings_of_headers(headers: Headers) -> Iterator[tuple[str, bytes]]:
-    """Yield subresource and document of each setting that the headers of PutBucket make.
+    """Yield subresource and document of each setting made by headers of PutBucket.
 
     Source: terraform-provider-alicloud, resource_alicloud_oss_bucket.go.
     """
@@ -165,7 +165,7 @@ def settings_of_headers(headers: Headers) -> Iterator[tuple[str, bytes]]:
 
 
 def in_bucket_info(storage: ObjectStorage, bucket: Bucket) -> list[Element]:
-    """Return the settings that GetBucketInfo repeats."""
+    """Return the settings that are part of GetBucketInfo's answer."""
 
     def kept(subresource: str) -> Element:
         document = storage.rows.setting(bucket.name, subresource)

@@ -1,8 +1,8 @@
 """The object store: its buckets, and how model, rows and bytes are kept in step.
 
 A change is checked against the model, written as rows, reported to the watcher and made in the model, in one turn of
-the loop; it counts once the rows are committed. When a commit fails the model is thrown away and built anew from the
-rows.
+the loop; it is acknowledged once the rows are committed. When a commit fails the model is dropped and built from the
+rows again.
 """
 
 import asyncio
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _SLICE = 200
-"""Buckets, objects or uploads taken in one go of the loop when the model is built."""
+"""Buckets, objects or uploads read in one turn of the loop when the model is built."""
 
 
 class ObjectStorage:
-    """Buckets and what the operations on objects and uploads share. One object per emulator, on the loop's thread.
+    """The buckets, and the functions shared by operations on objects and uploads; on the loop's thread.
 
     *folder* and *sync* are those of `Contents`. While *going* is clear the rows are being replaced. ``home`` is the
     region of buckets that are made through a loopback address.
@@ -72,14 +72,14 @@ class ObjectStorage:
                 return self._model
 
     async def close(self) -> None:
-        """End what is under way, then the threads."""
+        """Cancel the loading of the model, if it is under way, then end the threads."""
         if self._loading is not None:
             self._loading.cancel()
             await asyncio.wait([self._loading])
         await self.contents.close()
 
     async def suspend(self) -> None:
-        """Wait until neither a model is being built nor a file removed: rows and files are about to be replaced."""
+        """Wait for the building of the model and for removals of files: rows and files are about to be replaced."""
         if self._loading is not None:
             await asyncio.wait([self._loading])
         await self.contents.removed()
@@ -93,11 +93,11 @@ class ObjectStorage:
         await self.contents.removed()
 
     def unit(self) -> AbstractContextManager[None]:
-        """Make what is written, and what the watcher writes of it, all happen or none."""
+        """Return a context in which all writes, also those of the watcher, happen or none."""
         return self._database.unit()
 
     async def settle(self, unused: Iterable[str] = ()) -> None:
-        """Wait until what was written is on disk, then let *unused* content go.
+        """Wait until the writes are committed, then remove *unused* content.
 
         Raises: CommitFailed.
         """
@@ -126,7 +126,7 @@ class ObjectStorage:
         self._watcher.changed(Tenant(bucket.account, bucket.region), change)
 
     async def create_bucket(self, caller: Caller, name: str, acl: str, storage_class: str, region: str = "") -> Bucket:
-        """Make a bucket; making one's own again changes its ACL when *acl* is given.
+        """Create a bucket; if the caller has it already, change its ACL when *acl* is given.
 
         Raises: InvalidBucketName, BucketAlreadyExists, TooManyBuckets, ExtraMissing.
         """
@@ -210,7 +210,7 @@ class ObjectStorage:
             while self._model is None:
                 seen = self._forgotten
                 model = await self._built()
-                if seen == self._forgotten:  # or it is of rows that have changed on the way
+                if seen == self._forgotten:  # otherwise rows were replaced meanwhile
                     self._model = model
         finally:
             self._loading = None
@@ -225,7 +225,7 @@ class ObjectStorage:
             model.put_upload(name, upload)
             async for part in in_turns(parts, _SLICE):
                 model.put_part(name, upload.id, part)
-        if not self._swept:  # later there is content on its way into the rows
+        if not self._swept:  # only the first time: later, content may be stored before its rows are
             await self.contents.keep_only(self.rows.contents())
             self._swept = True
         return model
@@ -237,7 +237,7 @@ class ObjectStorage:
 
 def _new_model() -> "S3Model":
     try:
-        from emulator.oss.s3 import S3Model  # imports moto: slow, and only there with the extra "oss"
+        from emulator.oss.s3 import S3Model  # imports moto, which is slow and needs the extra "oss"
     except ImportError as error:
         _log.warning("object storage cannot be loaded: %s", error)
         raise OssError("ExtraMissing") from error

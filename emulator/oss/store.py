@@ -1,7 +1,8 @@
-"""What the object store holds, as rows: the durable side of `emulator.oss.s3`.
+"""The rows of the object store: the durable side of `emulator.oss.s3`.
 
-Content ids come with a count of what needs them; `unused` returns those whose files may be removed. All methods run in
-the caller's transaction. Keys are bytes to SQLite's comparison, as they are to the service's order.
+A count of references is kept for every piece of content; methods that remove references return the ids of content whose
+files may be removed. All methods run in the caller's transaction. SQLite compares keys as bytes, which is the service's
+order.
 """
 
 import json
@@ -21,7 +22,7 @@ _OBJECTS = "SELECT bucket, key, kind, pieces, etag, crc, modified_at, attributes
 _UPLOADS = "SELECT bucket, key, id, started_at, attributes FROM oss_uploads"
 
 _AT_ONCE = 100
-"""Objects that are read in one portion."""
+"""Objects read in one query."""
 
 _ABOVE_ALL_NAMES = "\U0010ffff"
 
@@ -39,7 +40,7 @@ class ObjectStore:
         return [_bucket(row) for row in self._database.read(f"{_BUCKETS} ORDER BY name")]
 
     def some_buckets(self, tenant: Tenant, start: str, limit: int, containing: str = "") -> list[Bucket]:
-        """Return up to *limit* buckets of an account in a region by name, from *start* on; *containing* is in names."""
+        """Return up to *limit* buckets of an account in a region whose names contain *containing*, from *start* on."""
         where = "WHERE account = ? AND region = ? AND name >= ? AND instr(name, ?) ORDER BY name LIMIT ?"
         values = (*tenant, start, containing, limit)
         return [_bucket(row) for row in self._database.read(f"{_BUCKETS} {where}", values)]
@@ -50,14 +51,14 @@ class ObjectStore:
         return self._database.read(f"{_BUCKETS} {where}", (name, *tenant)).fetchone() is not None
 
     def listed(self, bucket: str, after: str, limit: int) -> list[StoredObject]:
-        """Return up to *limit* objects of a bucket beyond the name *after*."""
+        """Return up to *limit* objects of a bucket by name, after the name *after*."""
         where = "WHERE bucket = ? AND key > ? ORDER BY key LIMIT ?"
         return [_object(row) for row in self._database.read(f"{_OBJECTS} {where}", (bucket, after, limit))]
 
     def entries(self, bucket: str, prefix: str, delimiter: str, after: str, limit: int) -> list[StoredObject | str]:
-        """Return up to *limit* objects and common prefixes (as text) beyond the name *after*, in order of their names.
+        """Return up to *limit* objects and common prefixes (as text) after the name *after*, in order of their names.
 
-        Names that go on with *delimiter* behind *prefix* are told by their common prefix, and passed over.
+        Names that contain *delimiter* after *prefix* are represented by their common prefix.
         """
         where = "bucket = ? AND key >= ? AND key < ? ORDER BY key LIMIT ?"
         beyond = (_next(after),)
@@ -68,7 +69,7 @@ class ObjectStore:
     ) -> list[Upload | str]:
         """Return up to *limit* uploads and common prefixes, as `entries` does, in the order of their keys and ids.
 
-        They are those beyond the *upload* of the key *after*; when it is empty, beyond all of that key.
+        The list begins after *upload* of the key *after*; when *upload* is empty, after all uploads of that key.
         """
         where = "bucket = ? AND (key, id) > (?, ?) AND key < ? ORDER BY key, id LIMIT ?"
         beyond = (after, upload) if upload else (_next(after), "")
@@ -78,7 +79,7 @@ class ObjectStore:
         self, sql: str, made: Callable[[Row], T], bucket: str, prefix: str, delimiter: str, after: str,
         beyond: tuple[str, ...], limit: int,
     ) -> list[T | str]:  # fmt: skip
-        """Read up to *limit* rows from *beyond* on, whose keys come second, and for those of a folder its prefix."""
+        """Read up to *limit* rows from *beyond* on; keys (column 1) with a common prefix give that prefix once."""
         found: list[T | str] = []
         rest = ("",) * (len(beyond) - 1)
         at, is_over = max(beyond, (prefix, *rest)), False
@@ -98,14 +99,14 @@ class ObjectStore:
         return found
 
     def _rows_of_text(self, sql: str, values: Sequence[Any]) -> Iterable[Row]:
-        """Read rows; none for what is no UTF-8 text."""
+        """Read rows; none when a value is not valid Unicode text."""
         try:
             return self._database.read(sql, values)
         except UnicodeEncodeError:
             return ()
 
     def objects(self, count: int) -> Iterator[list[tuple[str, StoredObject]]]:
-        """Yield (bucket, object) by *count* at a time; others may write in between, to what came already."""
+        """Yield (bucket, object), *count* at a time; writes in between may or may not be seen."""
         bucket = key = ""
         while True:
             where = "WHERE (bucket, key) > (?, ?) ORDER BY bucket, key LIMIT ?"
@@ -131,7 +132,7 @@ class ObjectStore:
             yield Part(number=number, piece=piece, etag=etag, crc=int(crc), modified_at=at)
 
     def contents(self) -> frozenset[str]:
-        """Return the ids of all content that is needed."""
+        """Return the ids of all content that rows refer to."""
         return frozenset(row[0] for row in self._database.read("SELECT id FROM oss_contents"))
 
     def needs(self, content: str) -> bool:
@@ -147,7 +148,7 @@ class ObjectStore:
         return row[0], own[0] if own else ""
 
     def put_bucket(self, bucket: Bucket) -> None:
-        """Make a bucket, or change it."""
+        """Create a bucket, or change an existing one."""
         self._database.write(
             "INSERT INTO oss_buckets VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name)"
             " DO UPDATE SET acl = excluded.acl, storage_class = excluded.storage_class",
@@ -155,7 +156,7 @@ class ObjectStore:
         )
 
     def setting(self, bucket: str, name: str) -> bytes | None:
-        """Return the document of a setting, None when it was never made."""
+        """Return the document of a setting, None when it is not set."""
         row = self._database.read(
             "SELECT document FROM oss_settings WHERE bucket = ? AND name = ?", (bucket, name)
         ).fetchone()
@@ -172,9 +173,9 @@ class ObjectStore:
         self._database.write("DELETE FROM oss_buckets WHERE name = ?", (name,))
 
     def removal(self, account: str) -> Iterator[None]:
-        """Remove the buckets of an account with all that is in them, and yield after each thing.
+        """Remove the buckets of an account with their objects and uploads, and yield after each removal.
 
-        What is left meanwhile is whole; others may write in between, to what is not the account's.
+        At each yield the rows are consistent; rows of other accounts may be written in between.
         """
         names = self._database.read("SELECT name FROM oss_buckets WHERE account = ?", (account,)).fetchall()
         for (bucket,) in names:
@@ -190,7 +191,7 @@ class ObjectStore:
             yield
 
     def put_object(self, bucket: str, new: StoredObject, old: StoredObject | None) -> list[str]:
-        """Make an object in place of *old*; return the ids of content that nothing needs any more."""
+        """Store an object in place of *old*; return the ids of content that is no longer used."""
         self._use(piece.content for piece in new.pieces)
         self._database.write(
             "INSERT OR REPLACE INTO oss_objects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -202,7 +203,7 @@ class ObjectStore:
         return self._drop(piece.content for piece in old.pieces) if old else []
 
     def remove_object(self, bucket: str, old: StoredObject) -> list[str]:
-        """Remove an object; return the ids of content that nothing needs any more."""
+        """Remove an object; return the ids of content that is no longer used."""
         self._database.write("DELETE FROM oss_objects WHERE bucket = ? AND key = ?", (bucket, old.key))
         return self._drop(piece.content for piece in old.pieces)
 
@@ -214,7 +215,7 @@ class ObjectStore:
         )
 
     def put_part(self, upload: str, new: Part, old: Part | None) -> list[str]:
-        """Keep a part in place of *old*; return the ids of content that nothing needs any more."""
+        """Store a part in place of *old*; return the ids of content that is no longer used."""
         self._use([new.piece.content])
         self._database.write(
             "INSERT OR REPLACE INTO oss_parts VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -223,7 +224,7 @@ class ObjectStore:
         return self._drop([old.piece.content]) if old else []
 
     def remove_upload(self, upload: str, parts: Iterable[Part]) -> list[str]:
-        """End an upload; return the ids of content that nothing needs any more."""
+        """Remove an upload; return the ids of content that is no longer used."""
         self._database.write("DELETE FROM oss_uploads WHERE id = ?", (upload,))
         return self._drop(part.piece.content for part in parts)
 
@@ -249,7 +250,7 @@ class ObjectStore:
 
 
 def _next(name: str) -> str:
-    """Return the first text beyond a name; an empty one is before all."""
+    """Return the first text after a name; "" for an empty name, before all others."""
     return f"{name}\0" if name else ""
 
 

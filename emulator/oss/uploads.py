@@ -68,7 +68,7 @@ async def start(
 async def _put_part(
     storage: ObjectStorage, call: OperationRequest, number: int, body: bytes, md5: bytes, event: str
 ) -> Part:
-    """Keep a part, in place of one of that number there may be.
+    """Store a part, replacing one of the same number.
 
     Raises: as `_find`; InvalidArgument for a number that cannot be, InvalidDigest.
     """
@@ -77,7 +77,7 @@ async def _put_part(
         raise invalid("partNumber", str(number), text)
     await _find(storage, call)
     async with taken(storage, body, md5) as content:
-        model, bucket, upload = await _find(storage, call)  # taking in the content took time
+        model, bucket, upload = await _find(storage, call)  # looked up again: receiving the content took time
         old, at = model.part(bucket.name, upload.id, number), call.now
         part = Part(number=number, piece=content.piece, etag=content.etag, crc=content.crc, modified_at=at)
         with storage.unit():
@@ -91,7 +91,7 @@ async def _put_part(
 def _report(
     storage: ObjectStorage, caller: Caller, bucket: Bucket, event: str, upload: Upload, part: Part | None = None
 ) -> None:
-    """Report a step of an upload: what a trigger sees of it is the part alone, or nothing.
+    """Report a step of an upload to triggers, which see the part as the object, or an empty one.
 
     Source: FAQ of Function Compute on triggers that fire more than once, for the events; size and ETag are assumed.
     """
@@ -257,7 +257,7 @@ async def post_object(storage: ObjectStorage, call: OperationRequest) -> Respons
     parts: dict[str, FormField] = {}
     try:
         for field in form_of(call.http):
-            parts.setdefault(field.name.lower(), field)  # the first counts, whose name is checked for permission too
+            parts.setdefault(field.name.lower(), field)  # the first counts, here and in the check of the policy
     except MalformedForm as error:
         text = "The body of your POST request is not well-formed multipart/form-data."
         raise invalid("body", str(error), text) from None

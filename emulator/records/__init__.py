@@ -1,1 +1,1 @@
-"""Networks, security groups and log stores as records: what files name beside a function, without any effect."""
+"""Networks, security groups and log stores as mere records, which files of functions refer to, without any effect."""

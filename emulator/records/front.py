@@ -1,6 +1,6 @@
-"""Records as the gateway sees them: VPC, ECS and Resource Management spoken RPC, Log Service spoken REST.
+"""The fronts of records: VPC, ECS and Resource Management by RPC, Log Service by REST.
 
-With *strict* nothing of it is served, and every call is refused in the words and the form of its product.
+With *strict* no operation is served, and every call is refused with an error in the product's own form.
 """
 
 import re
@@ -24,11 +24,11 @@ PRODUCTS: Mapping[str, tuple[str, str]] = {
     "ecs": ("2014-05-26", "ECS"),
     "resourcemanager": ("2020-03-31", "Resource Management"),
 }
-"""Product -> API version and how people call it."""
+"""Product -> API version, and the product's common name."""
 
 
 class NetworkFront(RpcFront):
-    """One product's records."""
+    """The front of one product's records."""
 
     def __init__(self, product: str, store: RecordStore, ids: Ids, *, strict: bool) -> None:
         version, self._title = PRODUCTS[product]
@@ -56,7 +56,7 @@ _UNSEEN = frozenset({Reason.UNKNOWN_KEY, Reason.INACTIVE_KEY, Reason.MISSING_AUT
 
 
 class LogFront:
-    """Log Service: projects and their stores."""
+    """The front of Log Service: projects and their stores."""
 
     name = "log"
     max_body = 1024 * 1024
@@ -72,7 +72,7 @@ class LogFront:
         return self._ids.hex(24).upper()
 
     def allows_anonymous(self, call: OperationRequest) -> bool:
-        """Everything is signed."""
+        """Return False: every call is signed."""
         return False
 
     def auth_error(self, failure: AuthFailure, call: OperationRequest) -> ServiceError:
@@ -104,6 +104,6 @@ class LogFront:
         return answer
 
     def render_error(self, error: ServiceError, call: OperationRequest) -> Response:
-        """Write the members that the service's clients read, and those that the gateway's clients read."""
+        """Write *error* with the members that clients of the service and of the RPC gateway read."""
         content = {"errorCode": error.code, "errorMessage": error.message, "Code": error.code, "Message": error.message}
         return logs.answer(content, error.http_status, call.request_id)

@@ -1,9 +1,10 @@
 """Projects and stores of Log Service, spoken REST with the project in the host name: created, shown, deleted.
 
-The front writes the project before the path, ``-`` where the host names none.
-No log is taken or shown: functions write theirs to the emulator's own.
+The front writes the project before the path, ``-`` where the host names none. No log lines are stored or returned:
+functions write theirs to the emulator's own log.
 
-Source: API reference of Log Service (2020-12-30); terraform-provider-alicloud and aliyun-log-go-sdk for what is read.
+Source: API reference of Log Service (2020-12-30); terraform-provider-alicloud and aliyun-log-go-sdk for the members
+that clients read.
 """
 
 import json
@@ -77,7 +78,7 @@ def _required(content: Mapping[str, Any], name: str) -> str:
 
 
 def _chosen(content: Mapping[str, Any], attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a body says of *attributes*, each of the type that its default has.
+    """Return the values in a body for *attributes*; each needs the type of its default.
 
     Raises: ParameterInvalid.
     """

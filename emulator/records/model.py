@@ -1,4 +1,4 @@
-"""The kinds of records, one row each: names in the API, attributes with their defaults, and what is made up.
+"""The kinds of records, one row each: names in the API, attributes with defaults, and made-up members.
 
 Source: API reference of VPC (2016-04-28), ECS (2014-05-26) and Log Service (2020-12-30); which members clients read:
 terraform-provider-alicloud. Defaults and made-up values are assumed unless the reference names them.
@@ -13,7 +13,7 @@ from emulator.kernel.frozen import field, frozen
 
 @frozen
 class Record:
-    """One resource. ``inside`` is the log project of a log store, else empty; ``content`` what its caller chose."""
+    """One resource. ``inside`` is the log project of a log store, else empty; ``content`` the chosen attributes."""
 
     kind: str
     name: str
@@ -27,11 +27,12 @@ class Record:
 class Kind:
     """A kind of resource of VPC or ECS.
 
-    ``identity`` is the member with its id, which begins with ``prefix``. ``attributes`` can be chosen, with what they
-    are else. ``parent`` is the member that names what it is inside of, when that is *required* or given. ``one`` and
-    ``many`` are the operations that show one and all; ``listed`` are the members around a list. ``made_up`` returns
-    what nobody chose from the id. ``missing`` and ``blocks`` are error codes: there is none; something is still inside.
-    ``changes`` are how the operations end that modify one.
+    ``identity`` is the member with its id, which begins with ``prefix``. ``attributes`` can be chosen; their values
+    here are the defaults. ``parent`` is the member that names the containing resource, if *required* or given. ``one``
+    and ``many`` are the operations that return one and all; ``listed`` are the members around a list. ``made_up``
+    returns the other members, made from the id. ``missing`` and ``blocks`` are the error codes for a resource that does
+    not exist, and for one that still contains others. ``changes`` are the last words of the names of operations that
+    modify one.
     """
 
     name: str
@@ -51,7 +52,7 @@ class Kind:
 
     @property
     def title(self) -> str:
-        """The member with the name that people gave it."""
+        """The member with the name chosen by its creator."""
         return f"{self.name}Name"
 
 
@@ -99,10 +100,10 @@ SECURITY_GROUP = Kind(
 NETWORKS = (VPC, VSWITCH, SECURITY_GROUP)
 
 PROJECT: Mapping[str, Any] = {"description": "", "resourceGroupId": "", "dataRedundancyType": "LRS"}
-"""The attributes of a log project, with what they are else."""
+"""The attributes of a log project, with defaults."""
 
 LOGSTORE: Mapping[str, Any] = {
     "ttl": 30, "shardCount": 2, "autoSplit": False, "maxSplitShard": 0, "enable_tracking": False, "appendMeta": False,
     "telemetryType": "", "mode": "standard", "hot_ttl": 0,
 }  # fmt: skip
-"""The attributes of a log store, with what they are else."""
+"""The attributes of a log store, with defaults."""

@@ -1,10 +1,10 @@
-"""VPCs, VSwitches and security groups, spoken RPC: Create, Describe, Modify and Delete of each row of `NETWORKS`.
+"""VPCs, VSwitches and security groups by RPC: Create, Describe, Modify and Delete of each row of `NETWORKS`.
 
-Regions, zones and resource groups are answered as far as files look one up: the region of the call, three zones with
-made-up letters, and one group that everything is in.
+Regions, zones and resource groups are answered as far as files look them up: the region of the call, three zones with
+made-up letters, and one resource group for everything.
 
 Source: API reference of VPC (2016-04-28), ECS (2014-05-26) and Resource Management (2020-03-31); terraform-provider-
-alicloud. That nothing is checked but what something is inside of is ours.
+alicloud. That only containing resources are checked is the emulator's own choice.
 """
 
 import re
@@ -273,12 +273,12 @@ def _shown(networks: Networks, call: OperationRequest, kind: Kind, records: list
 
 
 def _tag(kind: Kind, key: str, value: str) -> dict[str, str]:
-    prefix = "Tag" if kind.product == "ecs" else ""  # each product has its own words
+    prefix = "Tag" if kind.product == "ecs" else ""  # the products name these members differently
     return {f"{prefix}Key": key, f"{prefix}Value": value}
 
 
 def _wanted(kind: Kind, parameters: Mapping[str, str]) -> Wanted:
-    ids = parameters.get(kind.identity) or parameters.get(f"{kind.identity}s", "")  # one, a comma list, or JSON
+    ids = parameters.get(kind.identity) or parameters.get(f"{kind.identity}s", "")  # one id, ids with commas, or JSON
     return Wanted(
         names=re.findall(r"[a-z]+-[0-9a-z]+", ids) if ids else None,
         content={name: value for name in (kind.title, kind.parent) if (value := parameters.get(name, ""))},

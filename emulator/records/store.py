@@ -1,4 +1,4 @@
-"""Where records are kept."""
+"""The table of records."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -27,9 +27,9 @@ _DELETE = "DELETE FROM records WHERE account = ? AND region = ?"
 
 
 class Wanted(NamedTuple):
-    """Which records of a kind: those with one of ``names``, and with members of their content and tags.
+    """A filter of records of a kind: by ``names``, by values of ``content``, by tags.
 
-    A tag with an empty value stands for any.
+    A tag with an empty value matches any value.
     """
 
     names: Sequence[str] | None = None
@@ -38,7 +38,7 @@ class Wanted(NamedTuple):
 
     @property
     def where(self) -> tuple[str, list[str]]:
-        """The condition after those of the kind, and its values."""
+        """The SQL condition to append to that of the kind, and its values."""
         sql, values = "", []
         if self.names is not None:
             sql += " AND name IN (SELECT value FROM json_each(?))"
@@ -69,7 +69,7 @@ class RecordStore:
         return [_record(row) for row in rows]
 
     def page(self, tenant: Tenant, kind: str, wanted: Wanted, skipped: int, limit: int) -> tuple[list[Record], int]:
-        """Return up to *limit* records that are *wanted*, oldest first after *skipped*, and how many there are."""
+        """Return up to *limit* records that *wanted* matches, oldest first after *skipped*, and how many match."""
         sql, values = wanted.where
         given = (*tenant, kind, "", *values)
         rows = self._database.read(
@@ -79,7 +79,7 @@ class RecordStore:
         return [_record(row) for row in rows], number
 
     def names_within(self, tenant: Tenant, kind: str, member: str, parents: Sequence[str]) -> dict[str, list[str]]:
-        """Return the names of the records whose *member* is one of *parents*, by those, oldest first."""
+        """Return the names of the records whose *member* is one of *parents*, by parent, oldest first."""
         names: dict[str, list[str]] = {}
         path = f'$."{member}"'
         rows = self._database.read(_WITHIN, (path, *tenant, kind, "", path, json.dumps(parents)))
@@ -99,7 +99,7 @@ class RecordStore:
         )  # fmt: skip
 
     def remove(self, tenant: Tenant, record: Record) -> None:
-        """Remove a record, and of a log project what is inside of it."""
+        """Remove a record; with a log project, also its stores."""
         own = (*tenant, record.kind, record.inside, record.name)
         self._database.write(f"{_DELETE} AND kind = ? AND inside = ? AND name = ?", own)
         if not record.inside:

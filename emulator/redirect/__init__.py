@@ -1,4 +1,4 @@
-"""How code that names the cloud's own hosts reaches the emulator: a hook per language, and its variables.
+"""Redirecting code that names the cloud's own hosts to the emulator: a hook per language, and its variables.
 
 The hooks are files that run in other people's processes, inside function instances and under ``localyun exec``; they
 import nothing from here.

@@ -1,4 +1,4 @@
-"""Hooks that a compiler of the machine builds at first use: an agent for Java, a library for whatever has a C library.
+"""Hooks that a compiler on this machine builds at first use: an agent for Java, and a library for programs with libc.
 
 A Java virtual machine also needs a trust store, a file beside the bundle of certificates, and properties.
 """
@@ -28,11 +28,11 @@ _LIBRARY = Path(__file__).parent / "c" / "localyun_redirect.c"
 
 
 class CannotBuild(Exception):
-    """There will be no such library; the text says why."""
+    """The library cannot be built; the text says why."""
 
 
 def with_preload(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return *environ* with the library in front of what ``LD_PRELOAD`` holds.
+    """Return *environ* with the library added to the front of ``LD_PRELOAD``.
 
     Raises: CannotBuild.
     """
@@ -46,7 +46,7 @@ def with_preload(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def with_java(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return *environ* with the options in front of the user's own.
+    """Return *environ* with the hook's options before the user's own in ``JAVA_TOOL_OPTIONS``.
 
     The proxy is that of ``LOCALYUN_PROXY_URL``, the authorities are those of ``LOCALYUN_CA_BUNDLE``. A Java virtual
     machine reads neither proxy variables nor bundles in PEM form, so it gets the authorities in a trust store beside
@@ -58,13 +58,13 @@ def with_java(environ: Mapping[str, str]) -> dict[str, str]:
     try:
         java = java_program(environ)
     except CompilerMissing:
-        return dict(environ)  # the trust store takes longer than the rest
+        return dict(environ)  # not for nothing: making the trust store takes long
     options = [_quoted_java(option) for option in (*_java_proxy(environ, java), *_java_trust(environ))]
     return {**environ, JAVA_VARIABLE: " ".join(filter(None, (*options, environ.get(JAVA_VARIABLE))))}
 
 
 def _quoted_java(option: str) -> str:
-    """Return *option* as the virtual machine reads it; it knows quotes and no escapes."""
+    """Return *option* quoted for the virtual machine, which knows quotes but no escapes."""
     quote = '"' if "'" in option else "'"
     return f"{quote}{option}{quote}" if any(letter.isspace() or letter in "'\"" for letter in option) else option
 
@@ -91,7 +91,7 @@ def _java_trust(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def writes_trust_stores() -> bool:
-    """Whether the installed `cryptography` can: 45 or newer. A system's own may be older."""
+    """Whether the installed `cryptography`, perhaps the system's, can write trust stores: 45 or newer."""
     return int(version("cryptography").partition(".")[0]) >= 45
 
 
@@ -123,7 +123,7 @@ def _trust_store(bundle: bytes) -> bytes:
     end = b"-----END CERTIFICATE-----"
     trusted: dict[bytes, PKCS12Certificate] = {}
     for number, piece in enumerate(bundle.split(end)[:-1]):
-        with warnings.catch_warnings(action="ignore"), suppress(ValueError):  # of authorities with odd numbers
+        with warnings.catch_warnings(action="ignore"), suppress(ValueError):  # invalid serial numbers
             certificate = x509.load_pem_x509_certificate(piece[piece.index(b"-----BEGIN") :] + end)
             trusted.setdefault(certificate.tbs_certificate_bytes, PKCS12Certificate(certificate, b"ca%d" % number))
     return serialize_java_truststore(list(trusted.values()), BestAvailableEncryption(STORE_PASSWORD.encode()))

@@ -1,7 +1,7 @@
 """The environment of a command whose programs are to find the emulator at the cloud's own addresses.
 
-An environment goes in, a new one comes out, with the names of what was taken away. Only the bundle of certificates is
-written to a file.
+The functions take an environment and return a new one, some also the names of removed variables. Only the bundle of
+certificates is written to a file.
 """
 
 import importlib.util
@@ -14,19 +14,21 @@ from emulator.kernel.system import drafted
 from emulator.redirect import python_site
 
 VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "ALIBABA_CLOUD_CA_BUNDLE")
-"""What clients of different languages and libraries read; each may already point somewhere."""
+"""Variables with the path of a certificate bundle, by which clients of different languages read it."""
 
 _PIECE = 64 * 1024
 
 PROXY_VARIABLES = frozenset({"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"})
-"""Read in capitals and in small letters. Several official clients ignore ``NO_PROXY``, so nothing less than taking
-these away keeps their calls on this machine."""
+"""Variables of proxies, in upper or lower case.
+
+Several official clients ignore ``NO_PROXY``, so only removing them keeps their calls on this machine.
+"""
 
 OWN_PROXY_VARIABLES = ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy")
 """Set to the emulator's proxy for programs without a hook. The hooks hide them from the programs they are in."""
 
 DIRECT = ("localhost", ".localhost", "127.0.0.1", "::1", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
-"""What ``NO_PROXY`` names besides the user's own entries: addresses the emulator's proxy would refuse to call."""
+"""Added to ``NO_PROXY`` besides the user's own entries: addresses the emulator's proxy would refuse to call."""
 
 _EMULATED = ("aliyuncs.com", "fcapp.run")
 
@@ -42,7 +44,7 @@ OTHER_IDENTITIES = (
     "ALIBABA_CLOUD_ECS_METADATA",
     "OSS_SESSION_TOKEN",
 )
-"""Where the official credential chain finds an identity other than the emulator's key."""
+"""Variables in which the official credential chain finds an identity other than the emulator's key."""
 
 _REAL_KEY_PREFIX = "LTAI"
 _TERRAFORM_VARIABLE = "TF_VAR_"
@@ -58,7 +60,7 @@ def write_bundle(authority: Path, bundle: Path, environ: Mapping[str, str]) -> N
     with drafted(bundle) as draft, draft.open("wb") as target:
         for path in dict.fromkeys([authority, *(trusted.resolve() for trusted in _trusted(environ))]):
             with path.open("rb") as source:
-                while piece := source.read(_PIECE):  # the server stays small: never a whole bundle in memory
+                while piece := source.read(_PIECE):  # in pieces, so that the server's memory stays small
                     target.write(piece)
             target.write(b"\n")
 
@@ -75,17 +77,17 @@ def _trusted(environ: Mapping[str, str]) -> Iterator[Path]:
 
 
 def without_proxies(environ: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Return *environ* without proxies, and the names of those there were."""
+    """Return *environ* without proxy variables, and the names of those removed."""
     names = sorted(name for name, value in environ.items() if name.upper() in PROXY_VARIABLES and value)
     return {name: value for name, value in environ.items() if name.upper() not in PROXY_VARIABLES}, names
 
 
 def without_real_keys(environ: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Return *environ* without access keys that look like the cloud's, and the names of the key ids there were.
+    """Return *environ* without access keys that look like the cloud's, and the names of the key ids removed.
 
     The secret goes with its key id: ``X_KEY_ID`` takes ``X_KEY_SECRET`` with it, ``X_ACCESS_KEY`` ``X_SECRET_KEY``.
-    Other identities of the official clients' credential chain are taken away in any case. Values of Terraform's
-    variables stay: a file asks for each by name, also for keys that it hands to functions.
+    Other identities of the official clients' credential chain are removed in any case. Values of Terraform's variables
+    stay: a file asks for each by name, also for keys that it hands to functions.
     """
     names = sorted(
         name
@@ -101,7 +103,7 @@ def _secrets_of(key_id: str) -> list[str]:
 
 
 def identity(key_id: str, secret: str, account: str, region: str) -> dict[str, str]:
-    """Return who to be, under the names that older clients, Funcraft, Terraform and the guide's scripts read."""
+    """Return key, account and region in the variables of older clients, Funcraft, Terraform and the guide's scripts."""
     return {
         "ACCESS_KEY_ID": key_id,
         "ACCESS_KEY_SECRET": secret,
@@ -121,7 +123,7 @@ def identity(key_id: str, secret: str, account: str, region: str) -> dict[str, s
 
 
 def without_the_cloud(no_proxy: str) -> str:
-    """Return the list *no_proxy* without hosts of the cloud: calls to these have to go through the proxy."""
+    """Return the list *no_proxy* without the cloud's hosts, whose calls have to go through the proxy."""
     kept = (entry.strip() for entry in no_proxy.split(","))
     return ",".join(entry for entry in kept if entry and not _covers_the_cloud(entry))
 
@@ -132,11 +134,12 @@ def _covers_the_cloud(entry: str) -> bool:
 
 
 def allowing(proxy: str, environ: Mapping[str, str], hosts: str) -> str:
-    """Return the address *proxy*, with a user name to which *hosts* and the exceptions in *environ* are open too.
+    """Return the address *proxy* with a user name that also permits *hosts* and the exceptions in *environ*.
 
-    Both are lists with commas. Many build tools do not read ``NO_PROXY``: what it names is passed on for them.
+    Both are lists with commas. Many build tools do not read ``NO_PROXY``; the proxy passes calls to its hosts on for
+    them.
     """
-    from emulator.http.proxy import FORWARDING, forwarding_user  # loads asyncio, which most commands do without
+    from emulator.http.proxy import FORWARDING, forwarding_user  # imports asyncio, which most commands do not need
 
     exceptions = without_the_cloud(environ.get("NO_PROXY") or environ.get("no_proxy") or "")
     allowed = [entry.strip() for entry in f"{hosts},{exceptions}".split(",") if entry.strip()]
@@ -151,7 +154,7 @@ def proxy_environment(environ: Mapping[str, str], proxy: str) -> dict[str, str]:
 
 
 def with_hooks(environ: Mapping[str, str], address: Mapping[str, str], node_hook: Path | None) -> dict[str, str]:
-    """Return *environ* with the hooks in front of what ``PYTHONPATH`` and ``NODE_OPTIONS`` hold.
+    """Return *environ* with the hooks added to the front of ``PYTHONPATH`` and ``NODE_OPTIONS``.
 
     *address* is what `hook_environment` returns; its bundle becomes that of every TLS library, and its proxy is for
     programs that take no hook, unless *environ* has one.
@@ -170,5 +173,5 @@ def with_hooks(environ: Mapping[str, str], address: Mapping[str, str], node_hook
 
 
 def _quoted(path: Path) -> str:
-    """Return *path* as Node.js reads it in ``NODE_OPTIONS``."""
+    """Return *path* quoted for ``NODE_OPTIONS``."""
     return '"{}"'.format(str(path).replace("\\", "\\\\").replace('"', '\\"'))

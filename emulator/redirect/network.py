@@ -1,4 +1,4 @@
-"""A network of a command's own (Linux): the cloud's names and their usual ports lead to the emulator, whatever it uses.
+"""A network namespace for a command (Linux), in which the cloud's names and usual ports lead to the emulator.
 
 For programs that take no hook and obey no proxy, such as static Go programs. The command runs in a network namespace
 in which only the loopback interface exists. Its resolver is one socket in there, and so are the listeners on the ports
@@ -33,14 +33,14 @@ _A, _IN = 1, 1
 
 
 class NoNetwork(Exception):
-    """This system gives the command no network of its own; the text says why."""
+    """This system cannot give the command a network of its own; the text says why."""
 
 
 def enter(emulator: Mapping[int, int], folder: Path) -> None:
-    """Give this process and what it becomes a network in which the cloud's names are the emulator.
+    """Move this process into a network in which the cloud's names lead to the emulator; it is kept across exec.
 
     *emulator* maps the ports 80 and 443 to the emulator's ports on this machine, which can be called as themselves too.
-    *folder* takes a file. Has to be called by a process with one thread; a relay outlives it as long as it lives.
+    *folder* is for a file. Has to be called in a process with one thread; a relay process lives as long as this one.
 
     Raises: NoNetwork; nothing has changed then but, perhaps, the namespace of this process.
     """
@@ -60,7 +60,7 @@ def enter(emulator: Mapping[int, int], folder: Path) -> None:
         raise NoNetwork(f"this system gives no network of its own: {error}") from error
     sockets = [names, *listeners]
     socket.send_fds(near, [b"+"], [each.fileno() for each in sockets])
-    near.recv(1)  # the relay has them
+    near.recv(1)  # the relay has received them
     for each in (near, *sockets):
         each.close()
 
@@ -106,7 +106,7 @@ def _resolve_here(folder: Path) -> None:
 
 
 def _start_relay(channel: socket.socket, emulator: dict[int, int], command: int) -> None:
-    """Fork a process that is no child of the command's and ends with it."""
+    """Fork the relay: no child of the command, but ended with it."""
     child = os.fork()
     if child:
         os.waitpid(child, 0)
@@ -161,7 +161,7 @@ class Relay:
         return self._addresses[name]
 
     def target_of(self, address: str, port: int) -> tuple[str, int] | None:
-        """Return where a connection to *address* and *port* leads, None for nowhere."""
+        """Return host and port that a connection to *address* and *port* is passed on to, None to refuse it."""
         name = self._names.get(address, "")
         if name and not f".{name}".endswith(tuple(f".{suffix}" for suffix in SUFFIXES)):
             return (name, port) if port in {_HTTP, _HTTPS} else None
@@ -196,7 +196,7 @@ class Relay:
                 far_reader, far_writer = await asyncio.open_connection(*target)
                 await asyncio.gather(_pump(reader, far_writer), _pump(far_reader, writer))
         except OSError:
-            pass  # the command sees its connection end
+            pass  # the command notices that its connection ends
         finally:
             writer.close()
 

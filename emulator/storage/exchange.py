@@ -1,8 +1,8 @@
-"""Replacing everything in a database, all or nothing, over a crash as well.
+"""Replacing the whole content of a database, all or nothing, even across a crash.
 
-What was there is kept beside the file before it goes, and for good only once whoever reads it has found the new
-content usable: a start that finds a kept copy puts it back, because nobody was told that the exchange has happened.
-The replacement itself is one transaction of SQLite.
+The old content is copied to a file beside the database first. The copy is deleted only when the caller has found the
+new content usable (`Exchange.settle`); a start that finds a copy restores it, because the exchange was not yet reported
+as done. The replacement itself is one transaction of SQLite.
 """
 
 import logging
@@ -25,7 +25,7 @@ _BESIDE = ("-journal", "-wal", "-shm")
 
 
 def open_complete(tables: Path) -> sqlite3.Connection:
-    """Open tables that nobody writes, without the files of a log beside them.
+    """Open a database file that nobody writes, read-only and without creating log files beside it.
 
     Raises: sqlite3.Error.
     """
@@ -50,7 +50,7 @@ class Exchange:
         return self._database.path is not None
 
     def keep(self) -> None:
-        """Keep a copy of what there is; in a thread only what is committed.
+        """Copy the present content; in a thread, only what is committed.
 
         Raises: sqlite3.Error, OSError.
         """
@@ -64,7 +64,7 @@ class Exchange:
         try:
             os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(draft)) as target:
-                target.execute("PRAGMA journal_mode=OFF")  # a draft that is not whole is never read
+                target.execute("PRAGMA journal_mode=OFF")  # an incomplete draft is never read
                 target.execute(f"PRAGMA synchronous={'FULL' if self._database.durability == 'full' else 'OFF'}")
                 source.backup(target)
             kept = path.with_name(path.name + _KEPT)
@@ -75,20 +75,21 @@ class Exchange:
         self._kept = kept
 
     async def replace(self, content: sqlite3.Connection) -> None:
-        """Put *content*, of the same schema, in the place of everything; memory has to follow.
+        """Replace everything by *content*, of the same schema; the caller then refreshes what memory holds of it.
 
-        Waits while another program holds the lock on the state file. What comes next can write.
+        Waits while another program holds the lock on the state file. On return the tick is in its transaction, so what
+        follows at once can write.
 
         Raises: sqlite3.Error, CommitFailed; nothing is replaced then.
         """
-        # the module sqlite3 takes the lock once more
+        # `Connection.backup` takes the lock by itself, and reports here if it is held
         copy = partial(content.backup, progress=self._database.lock.copying)
         await _change_whole(self._database, copy)
         self._has_replaced = True
         await self._database.writable()
 
     async def undo(self) -> None:
-        """Put back what was there; it stays kept when even that fails, for the next start.
+        """Restore the copy; if that fails too, the copy stays for the next start.
 
         Raises: sqlite3.Error, CommitFailed.
         """
@@ -109,19 +110,19 @@ class Exchange:
 
 
 async def empty(database: Database, kept: Collection[str]) -> None:
-    """Delete all rows but those of the tables *kept*, which name no others; memory has to follow. All or nothing.
+    """Delete all rows but those of the tables *kept*, which refer to no others, all or nothing.
 
-    Waits while another program holds the lock on the state file.
+    Waits while another program holds the lock on the state file. The caller then drops what memory holds of the rows.
 
     Raises: sqlite3.Error, CommitFailed; nothing is deleted then.
     """
     rows = database.read(
-        # those whose rows take others with them last, when these have gone
+        # tables with triggers last: rows that a trigger deletes have gone by then
         "SELECT name FROM sqlite_master AS tables WHERE type = 'table' ORDER BY EXISTS "
         "(SELECT 1 FROM sqlite_master AS triggers WHERE type = 'trigger' AND triggers.tbl_name = tables.name)"
     )
     names = [row[0] for row in rows.fetchall()]
-    # a table is emptied quickly unless each row that goes is looked at: nothing is left that could name it
+    # Without foreign keys SQLite empties a table quickly, and no row remains that could refer to a deleted one.
     deletions = [f'DELETE FROM "{name}"' for name in names if name not in kept]  # noqa: S608 - names of tables
 
     def change(connection: sqlite3.Connection) -> None:
@@ -152,7 +153,7 @@ async def _change_whole(database: Database, change: Callable[[sqlite3.Connection
 
 
 def finish_interrupted(path: Path) -> None:
-    """Put back what an exchange has kept that did not come to its end; before the database *path* is opened.
+    """Restore the copy left by an exchange that was interrupted; before the database *path* is opened.
 
     Doing it twice is harmless. A copy that is not whole was never relied on: the machine went down while it was
     written, before anything was replaced.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _SCRATCH = "localyun-ephemeral-"
-"""How the folders of runs that keep nothing are called."""
+"""The prefix of the temporary folders of runs that keep nothing."""
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
@@ -72,7 +72,7 @@ class StateFolder:
         self._shut()
 
     def close(self) -> None:
-        """Give the folder free."""
+        """Release the lock, so that another emulator can use the folder."""
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
@@ -89,7 +89,7 @@ class StateFolder:
         self.close()
 
     def _shut(self) -> None:
-        """Take away what others may do with files of earlier runs; say so when they may enter the folder itself."""
+        """Remove other users' rights on files of earlier runs; warn when the folder itself is open to them."""
         for path in (*secret_files(self.path), *(self.path / name for name in ("ca", "code", "logs", "objects"))):
             if path.exists() and path.stat().st_mode & _OTHERS:
                 path.chmod(path.stat().st_mode & ~_OTHERS)
@@ -113,11 +113,11 @@ class StateFolder:
         os.write(self._lock, str(os.getpid()).encode("ascii"))
 
     def _hold_database(self) -> bool:
-        """Keep a transaction open in a database made for that, which every system lets one process do only.
+        """Keep a transaction open in a database of its own, which one process can do at a time on every system.
 
         Raises: sqlite3.OperationalError when the database cannot be made or opened.
         """
-        import sqlite3  # where files cannot be locked
+        import sqlite3  # only needed where files cannot be locked
 
         holder = sqlite3.connect(self.path / "lock.db", timeout=0, isolation_level=None)
         try:
@@ -134,14 +134,14 @@ class StateFolder:
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
     """Make a folder for a run that keeps nothing, and remove it at the end; `sweep_scratch` removes those left."""
-    from emulator.kernel.owned_folders import OwnedFolder  # such runs only
+    from emulator.kernel.owned_folders import OwnedFolder  # only needed for ephemeral runs
 
     with OwnedFolder(_SCRATCH) as owned:
         yield owned.folder
 
 
 def sweep_scratch(own: Path) -> None:
-    """Remove the folders of runs that kept nothing and were killed; *own* is that of this run. Takes its time."""
-    from emulator.kernel.owned_folders import sweep  # such runs only
+    """Remove the folders of ephemeral runs that were killed; *own* is that of this run. May take seconds."""
+    from emulator.kernel.owned_folders import sweep  # only needed for ephemeral runs
 
     sweep(_SCRATCH, own.parent, own)

@@ -29,7 +29,7 @@ from emulator.storage.state_file import FileSizes
 _log = logging.getLogger(__name__)
 
 INTERVAL_S: Final = 0.25
-"""Commits of this long are copied together; a page that was changed many times is copied once."""
+"""Seconds between checkpoints; a page changed many times in between is copied once."""
 
 LONGEST_LOG: Final = 8000
 """Pages after which the log has to begin anew: 32 MB."""
@@ -57,7 +57,7 @@ class Checkpoints:
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread after what it is doing; SQLite makes the checkpoints again, the last one when it is closed."""
+        """End the thread after the checkpoint under way; SQLite makes checkpoints again, the last at closing."""
         if self._thread.ident is None:
             return
         self._closing.set()
@@ -88,7 +88,7 @@ class Checkpoints:
         in_trouble = False
         while self._written.wait() and not self._closing.wait(self._interval_s):
             self._written.clear()
-            if self._closing.is_set():  # `close` came in between, and its wake-up has just been cleared
+            if self._closing.is_set():  # `close` was called meanwhile, and its wake-up has just been cleared
                 return
             if self._overgrown or self._database.commits <= self._settled:
                 continue
@@ -111,18 +111,17 @@ class Checkpoints:
 LOOK_S = 10.0
 STEP_PAUSE_S = 0.025
 STEP_S = 0.0015
-"""What one step may take of the loop."""
+"""The longest time, in seconds, that a step should hold the event loop."""
 
 FEWEST_PAGES = 1024
-"""Less is not worth the work: 4 MB."""
+"""Free pages (4 MB) below which nothing is cut off."""
 
 REWRITTEN_BYTES = 128 * 1024 * 1024
-"""A file with more content than this is not written anew: it would hold up the start for more than a second or so."""
+"""A file with more content is not rewritten at a start: that would delay it by more than a second or so."""
 
 
 Later = Callable[[float, Callable[[], None]], asyncio.TimerHandle]
-"""Makes a call after so many seconds of real time: the size of a file is the machine's matter, whatever time it is in
-the emulator."""
+"""(seconds, callback) -> timer, in real time: the file's size does not depend on the emulator's time."""
 
 
 class Shrinker:
@@ -137,7 +136,7 @@ class Shrinker:
         self._seen_commits = -1
 
     def start(self) -> None:
-        """Start maintaining the file."""
+        """Start looking for unused pages, if the file can give them back."""
         if self._database.file.gives_pages_back:
             self._next = self._later(LOOK_S, self._look)
 
@@ -174,12 +173,12 @@ class Shrinker:
 
 
 def _is_spacious(sizes: FileSizes) -> bool:
-    """Whether giving pages back goes on: some stay for what is written next."""
+    """Whether to go on cutting pages off; some free pages stay for the next writes."""
     return sizes.free_pages > FEWEST_PAGES // 4 and sizes.free_pages * 16 > sizes.pages
 
 
 def make_shrinkable(database: Database) -> None:
-    """Write a file of an earlier form anew so that it can give pages back; leave a large one as it is."""
+    """Rewrite a file of an earlier form, unless it is large, so that it can give pages back."""
     if database.file.gives_pages_back:
         return
     sizes = database.file.sizes()
@@ -194,7 +193,7 @@ def make_shrinkable(database: Database) -> None:
 
 
 def keep_small(database: Database, clock: Clock) -> Iterator[Callable[[], None]]:
-    """Keep the state file and its log small from now on; yield what ends that. One in memory has neither."""
+    """Keep the state file and its log small until the yielded function is called; in memory there is neither."""
     if database.path is None:
         return
     checkpoints = Checkpoints(database, database.path)

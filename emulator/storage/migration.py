@@ -1,4 +1,4 @@
-"""Numbered schema files, and a database brought up to date with them.
+"""Numbered schema files, and migrating a database with them.
 
 Each service keeps ``schema/0001_initial.sql``, ``0002_....sql`` and so on; the table ``schema_versions`` records how
 far each has come. Files are never edited once released; a change is a new number, and a number is given once.
@@ -22,7 +22,7 @@ def added_column(statement: str) -> tuple[str, str] | None:
 
 
 def statements_of(sql: str) -> list[str]:
-    """Split a script."""
+    """Split a script into its statements."""
     statements, current = [], ""
     for line in sql.splitlines(keepends=True):
         current += line
@@ -41,7 +41,7 @@ class StateTooNew(Exception):
 VERSIONS: Final = (
     "CREATE TABLE IF NOT EXISTS schema_versions (service TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID"
 )
-"""Makes the table of how far each service has come."""
+"""The statement that makes the table ``schema_versions``."""
 
 
 @frozen(kw_only=False)

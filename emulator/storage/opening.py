@@ -29,8 +29,8 @@ def open_connection(path: Path | None, durability: Durability) -> sqlite3.Connec
     )
     try:
         if path is not None and path.stat().st_size <= CHECKED_BYTES:
-            _check(connection)  # before anything is written: a damaged file is left as it is
-        connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # only a new file follows; see `shrinking`
+            _check(connection)  # before the first write: a damaged file is not changed
+        connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # only affects a new file; see `Shrinker`
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute(f"PRAGMA synchronous={'FULL' if durability == 'full' else 'NORMAL'}")
         connection.execute("PRAGMA foreign_keys=ON")

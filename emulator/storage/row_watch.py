@@ -1,7 +1,7 @@
-"""Naming the rows that are written, while somebody looks: by triggers of this connection alone.
+"""Watching which rows are written, by temporary triggers of this connection.
 
-Nothing of them is in the file, and a statement costs what it did before once they are gone. Stores need not say
-anything: whatever writes a row is seen.
+The triggers are not in the file, and without a watcher a statement costs nothing more. Stores need no code for it:
+every write of a row is seen.
 """
 
 import sqlite3
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 _FUNCTION = "localyun_row_is_written"
 
 _EVENTS = (("INSERT", "NEW"), ("UPDATE", "NEW"), ("DELETE", "OLD"))
-"""What can happen to a row, and how a trigger calls it then."""
+"""The events of triggers, each with the alias of the row in it."""
 
 
 def watch_rows(
@@ -18,9 +18,9 @@ def watch_rows(
 ) -> Callable[[], None]:
     """Call *tell* with the name of each row that *connection* writes, until the function that is returned is called.
 
-    *names* has for a table an SQL expression of what its rows are called, in which ``{row}`` is the row; one that is
-    NULL is not told. Tables that are not in it are not watched. Outside a transaction only, as a rollback would undo
-    it.
+    *names* has, by table, the SQL expression of a row's name, in which ``{row}`` stands for the row; rows whose name is
+    NULL are left out. Tables not in it are not watched. Only outside a transaction, whose rollback would remove the
+    triggers.
 
     Raises: sqlite3.OperationalError when there is no such table or column.
     """

@@ -1,7 +1,7 @@
-"""The notation of tables: in which columns a value is kept, and what is in them; and stores that are made of rows.
+"""The notation of tables: which columns hold a value and in which form; and stores made of such tables.
 
-A number or a text is its own column. What SQLite does not know is written as JSON, lists come back as tuples, and an
-enumeration is its value. What lies over several columns says so itself (`Held`).
+A number or a text is a column as it is. Types that SQLite does not have are written as JSON, lists come back as tuples,
+an enumeration is stored by its value. A value of several columns is a `Held`.
 """
 
 import json
@@ -35,7 +35,7 @@ _compact = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Column(NamedTuple):
-    """How a value is kept: *write* and *read* are None where it is kept as it is; ``names`` where these are several."""
+    """How a value is stored: *write* and *read* are None where it is stored as it is; ``names`` are several columns."""
 
     write: Callable[[Any], Any] | None = None
     read: Callable[..., Any] | None = None
@@ -142,7 +142,7 @@ class Row(Generic[T]):
     def item(self, row: Sequence[Any]) -> T:
         """Return the object whose columns hold *row*; an attribute is None where its last column is null."""
         values = list(row)
-        for place, read, width in self._read:  # from the last one on: what lies over several columns moves the rest
+        for place, read, width in self._read:  # backwards: merging columns moves those that follow
             last = values[place + width - 1]
             if width > 1:
                 values[place : place + width] = [None if last is None else read(*values[place : place + width])]
@@ -183,7 +183,7 @@ class Rows(Row[T]):
         self.select = f"SELECT {self.text} FROM {table}"  # noqa: S608 - names of attributes
         written = (*owner, *self.names)
         marks = ", ".join("?" * len(written))
-        self.put = f"INSERT OR REPLACE INTO {table} ({', '.join(written)}) VALUES ({marks})"  # noqa: S608 - as above
+        self.put = f"INSERT OR REPLACE INTO {table} ({', '.join(written)}) VALUES ({marks})"  # noqa: S608 - names of columns
 
 
 class RowStore:
@@ -195,9 +195,9 @@ class RowStore:
         self._database = database
 
     def read_through(self) -> None:
-        """Read every row as the object that it stands for: a state of unknown origin may hold anything.
+        """Read every row as its object, to check a state of unknown origin.
 
-        Raises: whatever a row leads to that stands for none.
+        Raises: whatever the conversion of an invalid row raises.
         """
         for rows in self.TABLES:
             for row in self._database.read(rows.select):
@@ -222,7 +222,7 @@ class RowStore:
 
 
 class CountingStore(RowStore):
-    """Tables whose changes are counted: what was computed from them holds until ``generation`` is another."""
+    """Tables whose changes are counted, for caches: what was computed from them is valid while ``generation`` stays."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)

@@ -1,8 +1,9 @@
-"""What tables look like, compared with what this program's migrations make: whether a foreign file is a state at all.
+"""The schema of tables, compared with the one this program's migrations make: whether a foreign file is a state.
 
 Every object of a schema is taken apart: the head of its statement, the parts between the outer brackets, and what
-follows. Of tables that have got columns later the order of the parts does not count, because these came by different
-releases. Only the table `sqlite_master` is read, which runs nothing that a foreign file brings along.
+follows. The order of the parts does not count in tables that later migrations have added columns to, because different
+releases added them in different orders. Only the table `sqlite_master` is read, which runs nothing that a foreign file
+brings along.
 """
 
 import sqlite3
@@ -15,7 +16,7 @@ from emulator.kernel.frozen import frozen
 from emulator.storage.migration import VERSIONS, Schema
 
 _OWN = frozenset({"sqlite_sequence"})
-"""What SQLite makes by itself."""
+"""Tables that SQLite makes itself."""
 
 _HEAD_BYTES = 100
 _PAGE_BYTES = 4096
@@ -28,7 +29,7 @@ Shape = Mapping[tuple[str, str], tuple[str, ...]]
 
 
 class ForeignTables(Exception):
-    """The tables are not such as this program makes."""
+    """The schema is not one that this program makes."""
 
 
 def shape_of(tables: sqlite3.Connection) -> Shape:
@@ -42,13 +43,13 @@ def shape_of(tables: sqlite3.Connection) -> Shape:
 
 @frozen
 class ProgramShape:
-    """What a program's migrations make: in the end, and each object in all the forms that it had on the way."""
+    """The schemas a program's migrations make: ``now`` is the final one, ``forms`` are all forms each object had."""
 
     now: Shape
     forms: Mapping[tuple[str, str], frozenset[tuple[str, ...]]]
 
     def check_within(self, shape: Shape) -> None:
-        """Check that *shape* has nothing but what some step of the program has made.
+        """Check that *shape* has only objects and parts that some migration has made.
 
         Raises: ForeignTables.
         """
@@ -62,7 +63,7 @@ class ProgramShape:
                 raise ForeignTables(f"the {key[0]} {key[1]!r} has parts that are not of this program")
 
     def check_equal(self, shape: Shape) -> None:
-        """Check that *shape* is the present one.
+        """Check that *shape* is the schema after the last migration.
 
         Raises: ForeignTables.
         """
@@ -104,7 +105,8 @@ def check_form(file: Path) -> None:
 def _parts(sql: str) -> Iterator[str]:
     """Yield the head of a statement, what stands between its outer brackets part by part, and its tail.
 
-    Comments do not count. A quoted text with ``--`` in it would be cut off, and is then like no part of this program.
+    Comments do not count. A quoted text with ``--`` in it would be cut off and then equal no part of this program's
+    schema.
     """
     depth, begin, quote = 0, 0, ""
     sql = "\n".join(line.partition("--")[0] for line in sql.splitlines())

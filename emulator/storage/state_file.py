@@ -1,4 +1,4 @@
-"""The state file: how large it is, how it is kept small, and that nobody else reads it."""
+"""The state file: its size, keeping it small, and its mode."""
 
 import logging
 import os
@@ -11,7 +11,7 @@ from emulator.kernel.frozen import frozen
 _log = logging.getLogger(__name__)
 
 _INCREMENTAL = 2
-"""What ``auto_vacuum`` is for a file that gives pages back."""
+"""The value of ``auto_vacuum`` in a file that gives unused pages back."""
 
 
 @frozen

@@ -1,8 +1,8 @@
 """The write lock of the state file, which another program, such as a database browser, may hold as long as it likes.
 
-SQLite would wait for it, and the loop with it: nothing at all would be answered meanwhile. Here a lock that another
-holds is noted, asked for again now and then, and everything that needs it waits beside the loop. An operation that met
-it has written nothing, so it is made again; work without a request asks before it begins.
+SQLite would wait for the lock, and block the loop: nothing would be answered meanwhile. Here the loop goes on; the lock
+is tried again every `RETRY_S` seconds, and whatever needs it waits in a queue. An operation that met the lock has
+written nothing, so it is called again; work without a request asks for the lock before it begins.
 """
 
 import asyncio
@@ -17,13 +17,13 @@ from emulator.kernel.tracing import shared_context
 _log = logging.getLogger(__name__)
 
 RETRY_S: Final = 0.01
-"""Time between two attempts to get the lock that another program holds."""
+"""Seconds between two attempts to get the lock that another program holds."""
 
 WOKEN_AT_ONCE: Final = 32
-"""How many of those that have waited for the lock go on in one turn of the loop."""
+"""How many of the waiters are woken in one turn of the loop."""
 
 PATIENCE_MS: Final = 5_000
-"""How long SQLite waits for the lock at the start and at the end, when there is nobody else to serve."""
+"""How long SQLite waits for the lock at start and stop, when there are no clients to serve."""
 
 
 LOCKED_S: Final = 10.0
@@ -35,7 +35,7 @@ class StateLocked(sqlite3.OperationalError):
 
 
 class WriteLock:
-    """Takes the lock of the file *name* for the transactions of *connection*, as long as `waits` without waiting."""
+    """The lock of the state file, taken for the transactions of *connection*; *name* is the file's name in the log."""
 
     def __init__(self, connection: sqlite3.Connection, name: str) -> None:
         self._connection = connection
@@ -44,11 +44,11 @@ class WriteLock:
         self._context = shared_context()
         self._waits = True
         self.held_elsewhere = False
-        """Whether another program had it when it was last asked for, or it is kept for a copying."""
+        """Whether another program held the lock at the last attempt, or `keep_for` keeps it."""
         self.set_patience(waits=True)
 
     def set_patience(self, *, waits: bool) -> None:
-        """Choose whether SQLite waits for the lock, during which the whole loop stands still."""
+        """Choose whether SQLite waits for the lock (which blocks the loop) or reports it at once."""
         self._waits = waits
         self._connection.execute(f"PRAGMA busy_timeout={PATIENCE_MS if waits else 0}")
         if waits:
@@ -57,7 +57,7 @@ class WriteLock:
     def refused(self, error: sqlite3.OperationalError) -> None:
         """Record that a transaction could not begin because another program holds the lock.
 
-        Raises: *error*, when it says something else, or the lock has been waited for.
+        Raises: *error*, when it has another cause, or SQLite has already waited for the lock.
         """
         self._check(error)
         self.held_elsewhere = True
@@ -65,7 +65,7 @@ class WriteLock:
         asyncio.get_running_loop().call_later(RETRY_S, self._ask, context=self._context)
 
     def copying(self, status: int, left: int, pages: int) -> None:
-        """Watch a copying into the file, which the module sqlite3 would let wait for the lock for ever.
+        """Progress callback of `sqlite3.Connection.backup`, which would wait for the lock for ever.
 
         Raises: StateLocked; nothing has been copied then.
         """
@@ -75,7 +75,7 @@ class WriteLock:
     def keep_for(self, writing: "asyncio.Future[None]") -> None:
         """Let every transaction wait until *writing* is done, as if another program held the lock.
 
-        Who awaits it afterwards finds the lock free.
+        Callbacks added to *writing* later, and whoever awaits it, find the lock free.
         """
         self.held_elsewhere = True
         writing.add_done_callback(self._give_up)
@@ -85,7 +85,7 @@ class WriteLock:
         self._wake_some()
 
     def when_free(self, wake: Callable[[], None]) -> None:
-        """Call *wake* once, when the other program may have given the lock up; those that came first go first."""
+        """Call *wake* once, when the lock may be free again; waiters are called in order."""
         self._waiting.append(wake)
 
     def _check(self, error: sqlite3.OperationalError) -> None:
@@ -109,7 +109,7 @@ class WriteLock:
                 return
             self._connection.execute("ROLLBACK")
         except sqlite3.Error:
-            _log.debug("the lock on %s cannot be asked for", self._name)  # the next statement says why
+            _log.debug("the lock on %s cannot be asked for", self._name)  # the next statement raises the reason
         self.held_elsewhere = False
         _log.warning("the lock on %s is free again", self._name)
         self._wake_some()

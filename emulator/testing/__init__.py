@@ -1,4 +1,4 @@
-"""Testing applications against localyun: the pytest plugin's fixtures, and the same by hand for everything else.
+"""Testing applications against localyun: the pytest plugin's fixtures, and the same classes for other test runners.
 
 `Emulator` starts one emulator as a process and ends it; `Localyun` is the kit a test works with. The kit speaks HTTP
 with `requests`, so it needs the extra ``localyun[testing]``; clients of the official SDKs are made on first use.

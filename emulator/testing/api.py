@@ -39,7 +39,7 @@ class ApiError(TestingError):
 
 
 class NotJson(TestingError, ValueError):
-    """A body that a test reads as JSON is none; the text shows it, and what to do where it is Base64."""
+    """The body that a test reads as JSON is not JSON; the text shows it, and what to do if it is Base64."""
 
 
 hidden = methodcaller("errisinstance", TestingError)
@@ -51,14 +51,14 @@ Source: pytest's documentation, Writing well integrated assertion helpers.
 __tracebackhide__ = hidden
 
 CALL_TIMEOUT_S = 660.0
-"""Longer than the longest call of a function."""
+"""Seconds; longer than the longest call of a function."""
 
 FNF_VERSION = "2019-03-15"
 MNS_VERSION = "2015-06-06"
 
 
 def load_requests() -> Any:
-    """Import the package.
+    """Import the package `requests`.
 
     Raises: NotInstalled.
     """
@@ -88,7 +88,7 @@ class Api:
         self._token = token
         self._timeout_s = timeout_s
         self._session: requests.Session = load_requests().Session()
-        self._session.trust_env = False  # a proxy of the environment does not lead here
+        self._session.trust_env = False  # the emulator is not reached through a proxy
         self._clock = SystemClock()
         self._ids = RandomIds()
 

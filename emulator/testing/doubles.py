@@ -1,4 +1,4 @@
-"""Calls of functions as a test sees them, what stands in for functions and receivers, and faults."""
+"""Test doubles: calls of functions, mocks, sinks and faults, as a test sees them."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -238,7 +238,7 @@ class Faults:
 
 
 def _check_effect(effect: Mapping[str, Any]) -> None:
-    """Raises: TypeError for keywords that are no effect, or not one."""
+    """Check that the keywords are exactly one effect. Raises: TypeError."""
     for name in effect:
         if name not in _EFFECTS:
             raise TypeError(f"there is no argument {name}{suggestion(name, _EFFECTS)}")
@@ -248,7 +248,7 @@ def _check_effect(effect: Mapping[str, Any]) -> None:
 
 
 def encoded(event: Any) -> bytes:
-    """Return an event as a function gets it: bytes and text as they are, anything else as JSON, None as nothing."""
+    """Return an event as bytes for a function: bytes and text as they are, other values as JSON, None as empty."""
     if event is None:
         return b""
     if isinstance(event, bytes):

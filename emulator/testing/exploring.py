@@ -1,4 +1,4 @@
-"""An explored test: the same test again and again, each time from the same state with another schedule."""
+"""Explored tests: a test is run repeatedly, each time from the same state with another schedule."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
@@ -34,14 +34,14 @@ __tracebackhide__ = hidden
 
 _BASELINE = "pytest-explored"
 _FAILURES = (Exception, pytest.fail.Exception)
-"""A test fails by these; pytest's own failure is no Exception."""
+"""The exceptions by which a test fails; pytest's own failure is not an Exception."""
 
 _EXECUTIONS = 5
 _EVENTS = 1000
-"""Of so many executions of a run the first so many events are looked at, for the one that is shown."""
+"""How many executions of a run, and how many events of each, are compared to find the one to show."""
 
 _SHOWN = 10_000
-"""Characters of a failure that are kept."""
+"""Characters of a failure message that are kept."""
 
 
 class Exploration:
@@ -49,8 +49,8 @@ class Exploration:
 
     *order* are the kinds of effects whose order is chosen (None: all), *faults* what may happen to effects. *reset* is
     called before each run, for state outside the emulator. With *random* off no random schedules follow those within
-    the bound; with *reduce* off orders that nobody can tell apart are tried as well. *share* is the number from 0 of
-    those who share the schedules, and how many they are.
+    the bound; with *reduce* off orders of the same outcome are tried as well. *share* is the number of this worker,
+    from 0, and how many workers share the schedules.
     """
 
     def __init__(
@@ -79,11 +79,11 @@ class Exploration:
 def explored(
     kit: Localyun, test: Callable[..., Any], address: str, settings: Mapping[str, Any], only: str | None
 ) -> Callable[..., Any]:
-    """Return a test that runs *test* with each schedule, or with the one that *only* says.
+    """Return a test that runs *test* with each schedule, or with *only* one.
 
-    *address* is what pytest takes for the test: its file and its name.
+    *address* is the test's node id for pytest: its file and its name.
 
-    Raises: TestingError for settings that the marker does not have, and for what is no schedule.
+    Raises: TestingError for settings that the marker does not have, and for an invalid schedule.
     """
     try:
         check(settings)
@@ -93,7 +93,7 @@ def explored(
 
     @wraps(test)
     def run_all(**arguments: Any) -> None:
-        exploration = Exploration(**settings)  # of a property each example is explored anew
+        exploration = Exploration(**settings)  # a property explores anew for each example
         _freeze(kit)
         if given is not None:
             try:
@@ -121,7 +121,7 @@ def check(settings: Mapping[str, Any]) -> None:
 
 
 def _freeze(kit: Localyun) -> None:
-    """Let every run begin at one moment of a clock that stands still: what a test sees of time is the same then."""
+    """Freeze the clock at the same time for every run, so that a test sees the same times."""
     kit.clock.freeze()
     kit.settle()
     kit.checkpoint(_BASELINE)
@@ -149,7 +149,7 @@ def _explore(
         try:
             _run(kit, test, exploration, arguments, schedule)
         except _FAILURES as error:
-            if not type(error).__module__.startswith("hypothesis"):  # which does not want this example
+            if not type(error).__module__.startswith("hypothesis"):  # Hypothesis raises it to reject the example
                 error.add_note(found.failure(error))
             raise
         found.passed()
@@ -159,7 +159,7 @@ def _explore(
 
 
 class _Found:
-    """What the runs of an exploration have come to, and how that is told."""
+    """The outcomes of an exploration's runs, and their report."""
 
     def __init__(self, kit: Localyun, search: Search, address: str, share: tuple[int, int]) -> None:
         self._kit = kit
@@ -172,7 +172,7 @@ class _Found:
         self._strayed = 0
 
     def passed(self) -> None:
-        """Record a run that has passed, and of what it could have chosen instead."""
+        """Record a run that has passed, and the alternatives to its choices."""
         view = self._kit.api.admin("GET", "schedule")
         if not self._first:
             self._before = self._histories()
@@ -182,7 +182,7 @@ class _Found:
         self._search.learn(view)
 
     def told(self) -> None:
-        """Let the kit tell that all have passed."""
+        """Set the kit's report: all runs have passed."""
         search, name = self._search, self._address.rpartition("::")[2]
         part = f", {self._part}" if self._part else ""
         self._kit.explored = f"{search.tried} of {search.known} schedules of {name}{part} were tried; all passed"
@@ -193,7 +193,7 @@ class _Found:
         self._keep([self._first], self._before)
 
     def failure(self, error: BaseException) -> str:
-        """Let the kit tell of the run that has failed; return what the test's report says of it."""
+        """Set the kit's report: a run has failed; return the text for the test's report."""
         search = self._search
         view = self._kit.api.admin("GET", "schedule")
         failed = self._outcome("Failed", f"{type(error).__name__}: {error}"[:_SHOWN], view)
@@ -218,7 +218,7 @@ class _Found:
         }
 
     def _histories(self) -> list[tuple[str, Any]]:
-        """Return flow and events of the executions that the run has begun, as far as they have a history."""
+        """Return (flow, events) of the executions that the run has started, of those that have a history."""
         found = []
         for flow, execution in self._kit.begun()[:_EXECUTIONS]:
             with suppress(ApiError):
@@ -227,7 +227,7 @@ class _Found:
         return found
 
     def _keep(self, outcomes: list[dict[str, Any]], now: list[tuple[str, Any]]) -> None:
-        """Let the kit have what was found, with the execution whose histories differ, else the first one."""
+        """Give the kit the outcomes, with the execution whose histories differ between runs, else the first one."""
         pairs = list(zip(self._before or now, now, strict=False))
         shown = next((pair for pair in pairs if pair[0] != pair[1]), pairs[0] if pairs else None)
         definition = ""
@@ -251,11 +251,11 @@ def _strayed(times: int) -> str:
 
 
 def keep(kit: Localyun, exploration: Mapping[str, Any], folder: Path) -> str:
-    """Publish an exploration to the consoles of the test's emulator and of the one that runs for *folder*.
+    """Publish an exploration to the consoles of the test's emulator and of the emulator started for *folder*.
 
-    Returns a line that says how the latter shows it, "" without one.
+    Returns a line with its address in the latter's console, "" when none runs.
     """
-    with suppress(ApiError):  # too much to keep
+    with suppress(ApiError):  # too large to store
         kit.api.admin("POST", "explorations", exploration)
     other = kit_of_project(folder)
     if other is None:

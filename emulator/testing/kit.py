@@ -27,7 +27,7 @@ __tracebackhide__ = hidden
 _FILE = r"[^\n]+\.(?:ya?ml|json)"
 _SDK = "'localyun[sdk]'"
 _EXTRAS = {"oss2": "'localyun[oss]' oss2"}
-"""What to install for a package that does not come with the extra ``sdk``."""
+"""The extra to install for a package that is not in the extra ``sdk``."""
 
 
 class Localyun:
@@ -73,13 +73,13 @@ class Localyun:
         self.clock = Clock(self.api)
         self.faults = Faults(self.api)
         self.test_name = ""
-        """The id of the test that uses the kit; names that are not given are made from it."""
+        """The id of the test; default names of resources are made from it."""
         self.schedule: dict[str, Any] | None = None
-        """What POST schedule takes at the beginning of a test; None where order is free."""
+        """The body of POST schedule at the beginning of a test; None for no schedule."""
         self.explored = ""
-        """What has been tried of a test that was explored, a sentence."""
+        """A sentence about the schedules tried, for an explored test."""
         self.exploration: dict[str, Any] | None = None
-        """What was found, as POST explorations takes it."""
+        """The result of an exploration, as POST explorations takes it."""
         self._baseline = ""
         self._folder: Path | None = None
         self._closing = ExitStack()

@@ -3,7 +3,7 @@
 Every pytest worker has one emulator, started when the first test asks for it, so its clock is that worker's own. The
 state is restored to the session's baseline before each test. A failing test's report shows what the emulator did: the
 requests in order, each with what it caused; what functions wrote; the executions as trees. Only what is new since the
-test began, and of very much a part.
+test began is shown, and long parts are cut.
 
 Nothing but this file is imported before a test uses a fixture, not even the package around it: the package `localyun`
 loads this file, so that a project with a module ``emulator`` of its own is not disturbed.
@@ -90,7 +90,7 @@ def _workers(config: pytest.Config) -> int:
 
 
 def _whole(name: str) -> str:
-    """Return the name of a test without its share of the schedules: things are called after it, and it is replayed."""
+    """Return the name of a test without its share of the schedules, as used for names of resources and for replay."""
     return _SHARE_ID.sub("", name).replace("[-", "[").removesuffix("[]")
 
 
@@ -101,7 +101,7 @@ def _localyun_share(request: pytest.FixtureRequest) -> tuple[int, int]:
 
 
 def _schedule(config: pytest.Config) -> dict[str, Any] | None:
-    """Return what tests begin with; None where order is free. Raises: UsageError."""
+    """Return the body of POST schedule at the beginning of each test; None for no schedule. Raises: UsageError."""
     order = config.getini("localyun_order")
     if order not in {"fixed", "overlap", "free"}:
         raise pytest.UsageError(f"localyun_order is fixed, overlap or free, not {order!r}")
@@ -111,7 +111,7 @@ def _schedule(config: pytest.Config) -> dict[str, Any] | None:
 
 
 def _draws(config: pytest.Config) -> list[str]:
-    """Return the words of `localyun start` that say what is drawn and when the time begins."""
+    """Return the options of `localyun start` for the seed and the start time."""
     seed = config.getoption("--localyun-seed") or config.getini("localyun_seed")
     if not seed.isdecimal():
         raise pytest.UsageError(f"localyun_seed is a whole number, not {seed!r}")
@@ -134,7 +134,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "FlowCases | None":
-    """Collect the cases of flows in ``*.test.yaml``; a file of that name that names no flow is somebody else's."""
+    """Collect the cases of flows in ``*.test.yaml``; files of that name without a flow are left to others."""
     if not file_path.name.endswith((".test.yaml", ".test.yml")):
         return None
     text = file_path.read_text(encoding="utf-8", errors="replace")
@@ -189,12 +189,12 @@ class FlowCase(pytest.Item):
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Return where the case stands."""
+        """Return file and line of the case."""
         return self.path, self.case.line - 1, self.name
 
 
 def _installed_in(folder: Path) -> set[str]:
-    """Return the names in *folder* that packages installed there have written, by their own records."""
+    """Return the names in *folder* that belong to packages installed there, by the packages' own records."""
     names = set()
     for record in folder.glob("*.dist-info/RECORD"):
         lines = record.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -262,7 +262,7 @@ def localyun(_localyun_saved: "Localyun", request: pytest.FixtureRequest) -> "It
     kit.schedule = _schedule(request.config)
     name = _SHARE_ID.sub("", request.node.nodeid).removesuffix(
         "[]"
-    )  # what a test calls its things is no matter of shares
+    )  # names that a test chooses must not depend on shares
     kit.begin(name, request.path.parent, _BASELINE)
     request.node.stash[_KIT] = kit
     try:
@@ -295,7 +295,7 @@ def _explored(
     kit: "Localyun", test: Callable[..., Any], item: pytest.Function, marker: pytest.Mark
 ) -> Callable[..., Any]:
     """Return a test that tries this worker's schedules; of a property, for each example of Hypothesis."""
-    from emulator.testing.api import TestingError  # requests and the rest of the kit
+    from emulator.testing.api import TestingError  # imports requests and the rest of the kit
     from emulator.testing.exploring import explored
 
     share = getattr(item, "callspec", None) and item.callspec.params.get(_SHARE)
@@ -323,7 +323,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: "pytest.CallInfo[None]") 
     report = yield
     kit = item.stash.get(_KIT, None)
     if kit is not None and report.failed and report.when == "call":
-        from emulator.testing.story import story  # for a failure only
+        from emulator.testing.story import story  # only needed for failures
 
         report.sections.append(("localyun", story(kit)))
     if kit is not None and (kit.explored or kit.exploration is not None) and report.when == "call":
@@ -352,11 +352,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _claim_name() -> None:
-    """Raises: UsageError when the project's own ``emulator`` has the place of this package."""
+    """Check that the project's own module ``emulator`` does not hide this package.
+
+    Raises: UsageError when it does.
+    """
     try:
-        from localyun import claim_name  # a project that uses no fixture is left alone
+        from localyun import claim_name  # here, so that a project without fixtures is left alone
     except ImportError:
-        return  # a checkout on the search path, without an installation
+        return  # the package is on the search path, but not installed
     try:
         claim_name()
     except ImportError as error:
@@ -371,7 +374,7 @@ def _functions_folder(config: pytest.Config, *, must_exist: bool = True) -> Path
         return chosen
     root = config.rootpath
     beside = [root / "functions", config.invocation_params.dir / "functions"]
-    if root.name.startswith("test"):  # a run without a configuration has its only argument for a root
+    if root.name.startswith("test"):  # without a configuration the only argument is the root
         beside.append(root.parent / "functions")
     return next((folder for folder in beside if folder.is_dir()), None)
 

@@ -156,7 +156,7 @@ class Emulator:
 
 
 def _load_kit() -> None:
-    """Import what the kit needs, while the process starts instead of after it: the two take a similar time.
+    """Import the kit's dependencies while the process starts, as both take a similar time.
 
     Raises: NotInstalled.
     """
@@ -179,7 +179,7 @@ def kit_at(state: Path) -> "Localyun":
 def kit_of_project(folder: Path) -> "Localyun | None":
     """Return the kit for the emulator that `localyun start` has started for *folder*, None without one.
 
-    It may turn out that it does not answer.
+    Whether the emulator still answers is not checked.
     """
     try:
         return kit_at(config.load({}, os.environ, folder).config.state)

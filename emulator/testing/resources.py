@@ -1,4 +1,4 @@
-"""What a test holds in its hands: a clock, queues, topics, flows, checkpoints; functions are in `doubles`."""
+"""The resources a test uses: clock, queues, topics, flows, checkpoints; functions are in `doubles`."""
 
 import json
 from base64 import b64decode, b64encode
@@ -19,7 +19,7 @@ Duration = str | float | timedelta
 
 
 def duration(span: Duration) -> str:
-    """Return *span* as the admin API writes it."""
+    """Return *span* in the admin API's form."""
     if isinstance(span, str):
         return span
     seconds = span.total_seconds() if isinstance(span, timedelta) else span
@@ -116,7 +116,7 @@ class Message:
 
 
 def _make(api: Api, path: str, exists: str) -> None:
-    """Make a resource with the cloud's own attributes, unless it is there, whatever its attributes are."""
+    """Create a resource with the cloud's default attributes, unless it exists with whatever attributes."""
     try:
         api.mns("PUT", path)
     except ApiError as error:
@@ -125,7 +125,7 @@ def _make(api: Api, path: str, exists: str) -> None:
 
 
 def _content(body: Any, base64: bool) -> str:
-    """Return *body* as a message has it: text as it is, bytes as text, anything else as JSON; in Base64 if wanted."""
+    """Return *body* as a message's body: text as it is, bytes as text, other values as JSON; in Base64 if wanted."""
     content = body if isinstance(body, bytes) else json_text(body).encode()
     return b64encode(content).decode() if base64 else content.decode()
 
@@ -189,7 +189,7 @@ class Queue:
         return sum(self.counters.values())
 
     def _visible(self, query: str) -> Element | None:
-        """Return what the queue gives out; None when there is nothing."""
+        """Return the queue's answer to a receive or peek; None when no message is visible."""
         try:
             return self._api.mns("GET", self._path("messages") + query)
         except ApiError as error:

@@ -1,4 +1,4 @@
-"""What the emulator did during a test, for the report of its failure."""
+"""The emulator's work during a test, for the report of its failure."""
 
 import re
 from collections.abc import Iterator
@@ -11,23 +11,23 @@ Line = dict[str, Any]
 """A line of the emulator's log."""
 
 _LINES = 150
-"""So many of each part are shown: the beginning of a tree, which has the cause, and the end of what grows."""
+"""Lines shown of each part: the first of a tree, which has the cause at its top, and the last of logs."""
 
 _TREES = 10
 
 
 def story(kit: "Localyun") -> str:
-    """Return what the emulator did; when it does not tell, that it does not."""
+    """Return a report of what the emulator did; when it does not answer, a line that says so."""
     try:
         lines: list[Line] = kit.api.admin("GET", "report")["lines"]
-    except Exception as error:  # a report must not hide the failure it is about
+    except Exception as error:  # an error here must not hide the test's failure
         return f"the emulator does not answer: {error}"
     parts = [_waiting(kit), _unused(kit), _requests(lines), _output(lines), *_trees(kit)]
     return "\n\n".join(part for part in parts if part) or "no request reached the emulator"
 
 
 def _end_of(title: str, lines: list[str]) -> str:
-    """Return a part of the report with its last lines."""
+    """Return a part of the report: its title and its last lines."""
     if len(lines) > _LINES:
         lines = [f"... {len(lines) - _LINES} lines before", *lines[-_LINES:]]
     return "\n".join([title, *lines]) if lines else ""
@@ -40,7 +40,7 @@ def _waiting(kit: "Localyun") -> str:
 
 
 def _unused(kit: "Localyun") -> str:
-    """Return the mocks that nothing has called: perhaps their names are misspelt."""
+    """Return the mocks that were not called: perhaps their names are misspelt."""
     mocks = kit.api.admin("GET", "mocks")["mocks"]
     return _end_of("mocks that were not called", [each["of"] for each in mocks if not each["calls"]])
 
@@ -67,7 +67,7 @@ def _requests(lines: list[Line]) -> str:
 
 
 def _dated(shown: list[tuple[Line, str]]) -> Iterator[str]:
-    """Yield the texts, and before each that is of another day than the one before it the date."""
+    """Yield the texts, with the date before the first and before each of another day."""
     day = str(shown[0][0]["time"])[:10] if shown else ""
     for line, text in shown:
         if day != (day := str(line["time"])[:10]):
@@ -88,7 +88,7 @@ def _trees(kit: "Localyun") -> list[str]:
     for flow, execution in kit.begun()[-_TREES:]:
         try:
             tree = kit.command("flow", "history", flow, execution).rstrip().splitlines()
-        except Exception as error:  # deleted by the test, perhaps
+        except Exception as error:  # the test may have deleted it
             tree = str(error).splitlines()
         if len(tree) > _LINES:
             tree = [*tree[:_LINES], f"... {len(tree) - _LINES} lines more"]

@@ -1,4 +1,4 @@
-"""What a test, or an execution of it, has used: as the cloud would meter it."""
+"""The usage of a test or an execution, as the cloud would meter it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,1 +1,1 @@
-"""Usage: what the cloud would meter for what ran here, kept over restarts, and what it would cost by a price list."""
+"""Usage: what the cloud would meter, kept over restarts, and its cost by a price list."""

@@ -14,10 +14,10 @@ from emulator.wire.schema.kinds import FLAG, argument
 
 
 class Executions(Protocol):
-    """Returns what single executions have used."""
+    """The port for the usage of single executions."""
 
     async def of_execution(self, tenant: Tenant, flow: str, execution: str) -> Iterable[Amount]:
-        """Return what an execution has used, with the calls, messages and executions that came of it.
+        """Return the usage of an execution, with the calls, messages and executions it caused.
 
         Raises: ServiceError when there is no such execution.
         """
@@ -25,7 +25,10 @@ class Executions(Protocol):
 
 
 class Usage:
-    """The counters with what narrows them down. *deployment* returns the record of one, None for none."""
+    """The usage counters, restricted to an execution or a deployment.
+
+    *deployment* returns the record of a deployment by name, None when there is none.
+    """
 
     def __init__(
         self, meter: Meter, executions: Executions, deployment: Callable[[str], Mapping[str, Any] | None]
@@ -35,14 +38,14 @@ class Usage:
         self._deployment = deployment
 
     async def of_execution(self, tenant: Tenant, name: str) -> dict[str, Any]:
-        """Return what ``FLOW/EXECUTION`` has used. Raises: GatewayError (InvalidArgument), ServiceError."""
+        """Return the usage of ``FLOW/EXECUTION``. Raises: GatewayError (InvalidArgument), ServiceError."""
         flow, _, execution = name.partition("/")
         if not execution:
             raise GatewayError("InvalidArgument", "execution must be FLOW/EXECUTION")
         return await shown(added(await self._executions.of_execution(tenant, flow, execution)))
 
     async def of_deployment(self, name: str, totals: Mapping[tuple[str, str, str], float]) -> dict[str, Any]:
-        """Return what the resources of a deployment have used. Raises: GatewayError (InvalidArgument)."""
+        """Return the usage of a deployment's resources. Raises: GatewayError (InvalidArgument)."""
         record = self._deployment(name)
         if record is None:
             raise GatewayError("InvalidArgument", f"there is no deployment {name!r}")

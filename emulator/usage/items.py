@@ -1,4 +1,4 @@
-"""Everything that is metered: a row each, which the command, the console, price lists and the documentation read."""
+"""The metered items, a row each, for the command, the console, price lists and the documentation."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ from emulator.kernel.frozen import frozen
 
 @frozen
 class Item:
-    """What is metered. ``source`` is where the rule is known from.
+    """A metered item. ``source`` is where the rule is known from.
 
     Each text is English and Chinese; ``assumed`` is the part of the rule that is a guess, if any.
     """
@@ -196,9 +196,9 @@ ITEMS: Final = (
         ),
     ),
 )  # fmt: skip
-"""In the order in which they are shown."""
+"""All items, in the order in which they are shown."""
 
 BY_NAME: Final = {item.name: item for item in ITEMS}
 
 OSS_LISTS: Final = frozenset({"ListObjects", "ListBuckets", "ListMultipartUploads", "ListParts"})
-"""Operations that read and are of the class PUT. Source: OSS, "API operation calling fees"."""
+"""Operations that read but are billed in the class PUT. Source: OSS, "API operation calling fees"."""

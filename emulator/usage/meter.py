@@ -1,8 +1,8 @@
-"""The counters: what the services have counted since the start, on top of what earlier processes have.
+"""The usage counters: the counts of the services since the start, added to those of earlier processes.
 
-The services count in plain numbers and never write. Some seconds later, and at the end, the totals are written to a
-table, so a killed process loses the counts of `WRITE_EVERY_S` at most, and none of its data. Memory holds the truth: a
-checkpoint that is restored, or a transaction that is lost, takes nothing back of what has been used.
+The services count in plain numbers and never write. Every `WRITE_EVERY_S` seconds, and at the end, the totals are
+written to a table, so a killed process loses the counts of that time at most. The totals in memory are authoritative:
+neither a restored checkpoint nor a lost transaction reduces the usage.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ Totals = Mapping[Key, float]
 class Meter:
     """Totals since the counters were reset.
 
-    *count* returns what has been counted since the start of the process.
+    *count* returns the amounts since the start of the process.
     """
 
     def __init__(self, database: Database, count: Callable[[], Iterable[Amount]]) -> None:
@@ -41,7 +41,7 @@ class Meter:
         database.on_rollback(self._forget)
 
     async def start(self) -> None:
-        """Resume the counts of earlier processes, read in several turns of the loop, and start to write."""
+        """Add the counts of earlier processes, read in several turns of the loop, and start writing."""
         rows = self._database.read("SELECT item, resource, kind, amount FROM usage_amounts")
         async for item, resource, kind, amount in in_turns(rows, 1_000):
             self._before[item, resource, kind] = amount
@@ -49,7 +49,7 @@ class Meter:
         self._arm()
 
     def close(self) -> None:
-        """Write what is left and stop."""
+        """Write the totals and stop."""
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
@@ -64,11 +64,11 @@ class Meter:
         return {key: amount for key, amount in totals.items() if amount > 0}
 
     def mark(self) -> None:
-        """Remember the totals: `since_mark` returns what comes on top."""
+        """Remember the totals, for `since_mark`."""
         self._marked = self.totals()
 
     def since_mark(self) -> dict[Key, float]:
-        """Return what has been used since the mark, or since the reset."""
+        """Return the usage since the mark, or since the reset when that was later."""
         rest = ((key, amount - self._marked.get(key, 0)) for key, amount in self.totals().items())
         return {key: amount for key, amount in rest if amount > 0}
 
@@ -100,9 +100,9 @@ class Meter:
         self._written = totals
 
     def _forget(self) -> None:
-        """The table may hold anything now: it is written anew."""
+        """Write the whole table next time: a rollback or a restore may have changed it."""
         self._written = None
 
 
 def _leave() -> None:
-    """Let the counts of the last moments be lost: the file is locked, and this is the end."""
+    """Do nothing: at the end, the last counts are lost when another program holds the lock."""

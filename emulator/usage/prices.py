@@ -1,7 +1,7 @@
-"""What usage would cost by a list of prices, which is the reader's: none comes with the emulator.
+"""The cost of usage by a price list, which the user provides: none comes with the emulator.
 
-A list is a YAML file: a currency, and for each thing that has a price the items it is made of (each with the factor by
-which it goes into that unit), what is free, and a price or tiers of prices. Usage counts as that of a month.
+A list is a YAML file: a currency, and lines. A line has the items it bills (each with the factor that converts it to
+the line's unit), a free amount, and a price or tiers of prices. Usage is taken as that of one month.
 """
 
 import itertools
@@ -57,7 +57,7 @@ TIER = Shape(
 
 @frozen
 class Tier:
-    """A price for what lies below *up_to* units; None is no end."""
+    """A price for the units up to *up_to*, None for no limit."""
 
     up_to: float | None
     price: float
@@ -65,7 +65,7 @@ class Tier:
 
 @frozen
 class Price:
-    """A line of a list: how much of each item is a unit, and what *per* units cost beyond the *free* ones."""
+    """A line of a list: the factor of each item, and the prices of *per* units beyond the *free* ones."""
 
     name: str
     items: Mapping[str, float]
@@ -77,7 +77,7 @@ class Price:
 
 @frozen
 class PriceList:
-    """The prices of a reader."""
+    """A user's price list."""
 
     currency: str
     prices: tuple[Price, ...]
@@ -85,7 +85,7 @@ class PriceList:
 
 @frozen
 class Line:
-    """What one thing would cost: *units* used, those free, those paid for, the cost, and what is assumed of its items.
+    """The cost by one line of the list: units used, free and billed.
 
     ``assumed`` names the items whose rules are guesses in a part.
     """
@@ -112,7 +112,7 @@ def read_prices(text: str) -> PriceList:
 
 
 def estimate(amounts: Mapping[str, float], prices: PriceList, scale: float = 1.0) -> list[Line]:
-    """Return what *amounts* of items, each times *scale*, would cost in a month without other usage."""
+    """Return the cost of *amounts* of items, each times *scale*, in a month without other usage."""
     return [_line(price, amounts, scale) for price in prices.prices]
 
 
@@ -141,7 +141,7 @@ def _line(price: Price, amounts: Mapping[str, float], scale: float) -> Line:
 
 
 class _Prices(Declared):
-    """`Declared`, with numbers."""
+    """`Declared` with numbers."""
 
     def number(self, kind: Number) -> Any:
         """Take a number in its range."""
@@ -159,7 +159,7 @@ class _Prices(Declared):
         return read
 
     def json(self, kind: Any) -> Any:
-        """Take a list or a map as it is; what is in it is read by itself."""
+        """Take a list or a map as it is; its content is read separately."""
         form, words = (list, "must be a list") if kind.only == "list" else (dict, "must be a map")
         return lambda part: part.value if isinstance(part.value, form) else self.refused(part, words)
 

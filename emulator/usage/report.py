@@ -1,4 +1,4 @@
-"""Usage as it is shown: a row for each item and resource, and the sum of each item."""
+"""Usage as shown to users: a row for each item and resource, and the sum of each item."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from emulator.usage.meter import Key, Totals
 _UNITS = {item.name: item.unit[0] for item in ITEMS}
 _DIGITS = 6
 _AT_ONCE = 1_000
-"""Rows that are made in one turn of the loop."""
+"""Rows made in one turn of the loop."""
 
 
 async def shown(totals: Totals) -> dict[str, Any]:
@@ -28,12 +28,12 @@ async def shown(totals: Totals) -> dict[str, Any]:
 
 
 def of_resources(totals: Totals, owns: Callable[[str, str], bool]) -> dict[tuple[str, str, str], float]:
-    """Return the totals of the resources that *owns* says yes to, asked with the service and the resource."""
+    """Return the totals of the resources for which *owns* (service, resource) is true."""
     return {key: amount for key, amount in totals.items() if owns(key[0].partition(".")[0], key[1])}
 
 
 def names_of(record: Mapping[str, Any]) -> set[tuple[str, str]]:
-    """Return the services and names by which the resources of a deployment's record are metered."""
+    """Return (service, name) of each resource in a deployment's record, as metering names them."""
     names = set()
     for entry in record["resources"]:
         service, _, kind = str(entry["kind"]).partition(".")

@@ -1,4 +1,4 @@
-"""What the gateway has carried, as it is metered: requests of queues, topics and buckets, and bytes that leave."""
+"""Metering of the gateway's traffic: requests to queues, topics and buckets, and outgoing bytes."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -8,13 +8,13 @@ from emulator.kernel.metering import Amount
 from emulator.usage.items import OSS_LISTS
 
 _PUBLIC: Final = frozenset({"fc", "fnf", "mns", "mns-open", "ram", "sts", "log"})
-"""Fronts of the cloud's services, but for the object store's, whose bytes are metered by themselves."""
+"""Fronts of cloud services whose outgoing bytes are metered here; those of the object store are metered by bucket."""
 
 _READS: Final = ("Get", "Head")
 
 
 def amounts(carried: Iterable[Carried]) -> Iterator[Amount]:
-    """Yield what requests are metered as."""
+    """Yield the amounts that the gateway's requests are metered as."""
     for each in carried:
         if each.service == "mns":
             yield of_messages(each.operation, each.resource, each.units)
@@ -25,7 +25,7 @@ def amounts(carried: Iterable[Carried]) -> Iterator[Amount]:
 
 
 def of_messages(operation: str, resource: str, units: int) -> Amount:
-    """Return what requests to a queue or topic are metered as.
+    """Return the amount that requests to a queue or topic are metered as.
 
     Source: Simple Message Queue, "Billing": every call counts, in units of 64 KB.
     """

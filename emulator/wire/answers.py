@@ -1,6 +1,7 @@
-"""What somebody wants to be answered in place of the real thing: answers of mocks, in every form that takes them.
+"""Answers that a mock gives in place of the real function or service.
 
-Source: the project's own; the same members in the admin API, on the command line, in tests and in files of cases.
+Source: the project's own. The members are the same in the admin API, on the command line, in tests and in files of
+cases.
 """
 
 import json
@@ -15,21 +16,21 @@ from emulator.wire.durations import parse_duration
 MOST_ANSWERS: Final = 10_000
 
 Then = Literal["repeat", "real", "fail"]
-"""What follows the last answer: it again, the real thing, or a failure."""
+"""What follows the last answer: the last one again, the real function or service, or a failure."""
 
 _ERROR: Final = re.compile(r"([A-Z][\w.-]*)|([A-Za-z_][\w.-]*)\s*:\s*(.*)", re.DOTALL)
-"""An error in one text: its name, which begins with a capital, or its name and its message after a colon."""
+"""An error as one text: a name that begins with a capital, or a name and a message with a colon between."""
 
 _ALSO: Final = {"returns": "return", "raises": "error"}
-"""How options and arguments call the members of an answer."""
+"""Names of members in options and arguments, with those in an answer."""
 
 _JSON_ONLY: Final = ("{", "[", '"')
-"""What a text that is meant to be JSON begins with."""
+"""First characters of a text that has to be JSON."""
 
 
 @frozen
 class Answer:
-    """One answer: a value or an error, and how long it takes; ``never``: none comes at all."""
+    """One answer: a value or an error, after *delay_ms*; with ``never`` no answer comes."""
 
     value: Any = None
     error: Mapping[str, Any] | None = None
@@ -38,30 +39,30 @@ class Answer:
 
     @property
     def failed(self) -> bool:
-        """Whether it is an error."""
+        """Whether the answer is an error."""
         return self.error is not None
 
     @property
     def body(self) -> bytes:
-        """What a function would answer: a text as it is, anything else as JSON."""
+        """The body that a function would answer with: a text as it is, anything else as JSON."""
         value = self.value if self.error is None else self.error
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         return text.encode("utf-8", "replace")
 
     @property
     def error_type(self) -> str:
-        """The name of the error."""
+        """The error's name."""
         return str((self.error or {}).get("errorType", "Error"))
 
     @property
     def error_message(self) -> str:
-        """What the error says."""
+        """The error's message."""
         return str((self.error or {}).get("errorMessage", ""))
 
 
 @frozen
 class Script:
-    """Answers that are given in turn, and what follows the last one."""
+    """Answers given in turn, and what follows the last one."""
 
     answers: tuple[Answer, ...]
     then: Then = "repeat"
@@ -81,7 +82,7 @@ class Script:
 
 
 def typed_value(text: str, decode: Callable[[str], Any] = json.loads) -> Any:
-    """Return the value that somebody has typed: what *decode* makes of the text, or the text where it is no JSON.
+    """Return the value of a text typed by a user: what *decode* makes of it, or the text itself where it is no JSON.
 
     Raises: ValueError when it begins as an object, an array or a string of JSON; RecursionError when it is nested
     too deep.
@@ -117,7 +118,7 @@ def read_answer(answer: Any) -> Answer:
     Raises: ValueError with a sentence.
     """
     if not isinstance(answer, Mapping):
-        raise ValueError("each of the answers must be an object")  # noqa: TRY004 - told to a user, like the others
+        raise ValueError("each of the answers must be an object")  # noqa: TRY004 - shown to the user, like the others
     unknown = [name for name in answer if name not in {*_ALSO, "return", "error", "delay", "never"}]
     if unknown:
         text = "an answer has no member {name!r}; it has return (or returns), error (or raises), delay and never"
@@ -157,6 +158,6 @@ def _delay(text: Any) -> int:
 
 
 def action_key(action: str) -> str:
-    """Return an action of a task as actions are compared: the vendor writes services in three ways (FNF, FnF, fnf)."""
+    """Return the lower-case form in which actions of tasks are compared: the vendor writes FNF, FnF and fnf."""
     service, colon, name = action.partition(":")
     return service.lower() + colon + name

@@ -36,7 +36,7 @@ def loads(body: bytes, decode: Callable[[bytes], Any] = json.loads) -> Any:
 def _cut(body: bytes) -> tuple[bytes, dict[str, str]]:
     """Return *body* with each long text replaced by a short one, and the long ones by the short ones."""
     texts: dict[str, str] = {}
-    secret = os.urandom(12).hex()  # no body holds these short texts by chance, or on purpose
+    secret = os.urandom(12).hex()  # no body can contain this text by chance or on purpose
     kept: list[bytes] = []
     view = memoryview(body)
     size = at = start = 0

@@ -17,7 +17,7 @@ class MalformedForm(ValueError):
 
 @frozen(kw_only=False)
 class FormField:
-    """One field: its name, the name of the file it was ("" for a plain value), its own content type, its bytes."""
+    """One field: its name, its file name ("" for a plain value), its content type, its bytes."""
 
     name: str
     filename: str
@@ -26,7 +26,7 @@ class FormField:
 
     @property
     def text(self) -> str:
-        """Return the bytes as text; those that are no UTF-8 survive as surrogates."""
+        """Return the bytes as text; bytes that are not UTF-8 become surrogates."""
         return self.content.decode("utf-8", "surrogateescape")
 
 

@@ -119,7 +119,7 @@ class Routes:
             template = _Template.of(each)
             by_shape.setdefault((template.method, len(template.fixed)), []).append(template)
         for alike in by_shape.values():
-            # what is more particular is looked at first: query items, then fixed segments
+            # the most specific first: those with a query item, then those with more fixed segments
             alike.sort(key=lambda template: (template.item == "", template.fixed.count(None)))
         return by_shape
 

@@ -27,9 +27,9 @@ class OperationRequest:
     authentication, ``path`` (decoded path parameters) and ``operation`` (a name for log, metrics and faults) by the
     front, as are the checked ``arguments`` of an admin operation. ``document`` is what `PreparingFront.prepare` has
     decoded of a large body. ``about`` is for the log: what the call was about, such as the message it has sent.
-    ``parked`` is set while a long poll waits: it is no work in progress. ``writes_later`` is taken back by what writes
-    nothing after it has waited. ``finding`` and ``declared`` are the front's
-    own: what it has read from the call, and the operation it names, which need not be looked up again.
+    ``parked`` is set while a long poll waits: it is no work in progress. ``writes_later`` is set to False by operations
+    that write nothing after they have waited. ``finding`` and ``declared`` belong to the front: what it has parsed from
+    the call, and the declared operation, so that neither is looked up twice.
     """
 
     __slots__ = (
@@ -63,12 +63,12 @@ class OperationRequest:
         self._version: str | None = None
 
     def body_arrived(self, now: Millis) -> None:
-        """Forget the parsed parameters: the body has arrived, which may be a form with more of them."""
+        """Set the time and drop the parsed parameters: the body, which has arrived, may be a form with more of them."""
         self.now = now
         self._all_parameters = self._parameters = self._action = self._version = None
 
     def writes_on(self) -> bool:
-        """Whether what follows a wait may change something; what a GET changes it does before, or in others' steps."""
+        """Whether the call may write after a wait; a GET or HEAD writes only before it waits."""
         return self.writes_later and not self.parked and self.http.method not in {"GET", "HEAD"}
 
     @property
@@ -199,7 +199,7 @@ class NamingFront(Front, Protocol):
 
 @runtime_checkable
 class WebFront(Front, Protocol):
-    """A front that serves some requests of web pages; to all others such requests do not get through."""
+    """A front that serves some requests of web pages; other requests of web pages are refused."""
 
     def open_to_web(self, call: OperationRequest) -> bool:
         """Whether a web page of whatever origin may send this request; asked before authentication."""
@@ -227,5 +227,5 @@ class EarlyFront(Front, Protocol):
         ...
 
     def early(self, call: OperationRequest) -> int:
-        """Return how many bytes of body *call*, whose caller is known, may have then; 0 when it has to be whole."""
+        """Return the most bytes of body with which *call*, whose caller is known, is served early; 0: not early."""
         ...

@@ -176,7 +176,7 @@ class RpcFront:
         return no_permission(demand)
 
     def named(self, operation: str, call: OperationRequest) -> Subject:
-        """Return a call of *operation* as faults know it: what its parameters name goes by each of the names."""
+        """Return the subject of a call of *operation*, for faults; its names are the parameters ``...Name``."""
         names = [value for name, value in call.parameters.items() if name.endswith("Name")]
         return Subject(self.name, operation, tuple(names), ("client",))
 
@@ -276,7 +276,7 @@ class RpcFront:
                 answer.set_result(self._render(reply.result(), call))
 
         reply.add_done_callback(replied)
-        answer.add_done_callback(lambda _: reply.cancel())  # the client has gone; a finished reply is not affected
+        answer.add_done_callback(lambda _: reply.cancel())  # if the client has gone; a finished reply is not affected
         return answer
 
     def _render(self, reply: Reply, call: OperationRequest) -> Response:

@@ -1,4 +1,4 @@
-"""YAML and JSON that people write -> nodes and values that know their place. Flows, templates and settings read it.
+"""YAML and JSON written by people, parsed to nodes and values with their places: flows, templates, settings.
 
 The tree is built from the parser's events, one at a time, so that a hostile text is refused as soon as it is too deep
 or too large: aliases count with everything they stand for. Reading takes time linear in the text.
@@ -43,10 +43,10 @@ _COLLECTION_TAGS: Final = (None, "!", "tag:yaml.org,2002:seq", "tag:yaml.org,200
 
 
 class UnreadableYaml(Exception):
-    """A text that is not taken.
+    """A text that is not YAML, or uses a feature that is refused.
 
-    ``line`` and ``column`` count from 1; ``field`` is the path of the value, such as ``steps[0].name``, as far as it is
-    known. ``is_syntax`` is true when the text is no YAML at all.
+    ``line`` and ``column`` count from 1; ``field`` is the path of the value, such as ``steps[0].name``, "" when it is
+    not known. ``is_syntax`` is true when the text is no YAML at all.
     """
 
     def __init__(
@@ -372,7 +372,7 @@ def _integer(text: str) -> int:
 
 
 def _loader() -> Any:
-    import yaml  # it is loaded already
+    import yaml  # already imported
 
     return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -398,7 +398,7 @@ _UNFINISHED = {
     "could not find expected ':'": "a name must be followed by ': '",
     "found unexpected end of stream": "a quoted text does not end",
 }
-"""What the parser finds only behind the name or text that lacks its end, which stands at the context's mark."""
+"""Errors the parser reports after an unfinished name or text, which begins at the context mark; with our sentences."""
 
 
 def _unreadable(error: Any, text: str, bracket: UnreadableYaml | None) -> UnreadableYaml:

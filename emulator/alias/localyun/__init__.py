@@ -1,26 +1,26 @@
 """localyun under the name of its distribution: the command, the pytest plugin, and `localyun.testing`.
 
-The program itself is the package ``emulator``, a name that a project may have for a module of its own. What starts in
-a project's place, the command and the plugin, therefore starts here: nothing called ``emulator`` is imported before it
-is needed, and then the one of this installation. In a checkout this folder stands in ``emulator/alias``.
+The program itself is the package ``emulator``, a name that a project may have for a module of its own. The command and
+the plugin, which start in a project's folder, therefore begin here: nothing called ``emulator`` is imported before it
+is needed, and then it is this installation's. In a checkout this folder is in ``emulator/alias``.
 """
 
 import os
 import sys
 
-TYPE_CHECKING = False  # that of ``typing``, whose import would be a tenth of ``--help``
+TYPE_CHECKING = False  # as in ``typing``, whose import would be a tenth of ``--help``
 if TYPE_CHECKING:
     from typing import Any
 
 
 def _root() -> str:
-    """Return the folder in which the package ``emulator`` is: the one around this package's, or the checkout."""
+    """Return the folder that contains the package ``emulator``: that of this package, or the checkout."""
     place = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     return os.path.dirname(os.path.dirname(place)) if os.path.basename(place) == "alias" else place
 
 
 def claim_name() -> None:
-    """Import this installation's package ``emulator``, whatever else the search path has of that name.
+    """Import this installation's package ``emulator``, whatever other one is on the search path.
 
     Raises: ImportError when another one was imported before.
     """
@@ -43,13 +43,13 @@ def claim_name() -> None:
 def main() -> int:
     """Run the command ``localyun``."""
     claim_name()
-    from emulator.cli.main import main as run  # the name is claimed by now
+    from emulator.cli.main import main as run  # possible now that the name is claimed
 
     return run()
 
 
 def __getattr__(name: str) -> "Any":
-    """Load the pytest plugin from its file, so that a run of pytest imports no ``emulator`` for it."""
+    """Load the pytest plugin from its file, so that pytest does not import ``emulator`` for it."""
     if name != "pytest_plugin":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib.util import module_from_spec, spec_from_file_location  # only pytest asks for it

@@ -11,6 +11,6 @@ else:
 
     def __getattr__(name: str) -> Any:
         claim_name()
-        from emulator import testing  # the name is claimed by now
+        from emulator import testing  # possible now that the name is claimed
 
         return getattr(testing, name)

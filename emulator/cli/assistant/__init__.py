@@ -1,1 +1,1 @@
-"""The emulator for assistants: a server of the Model Context Protocol over the commands there are."""
+"""A server of the Model Context Protocol for assistants, over the commands of the command line."""

@@ -1,4 +1,4 @@
-"""What an error tells an assistant beside its text: what there is instead, or what to do."""
+"""Advice added to the errors an assistant gets: the names that exist, or a remedy."""
 
 import json
 from typing import Any, Final
@@ -15,17 +15,17 @@ _LISTS: Final[dict[str, Words]] = {
     "FunctionNotFound": ("status",),
     "ServiceNotFound": ("status",),
 }
-"""The command that lists what there is, by the code that says that something is not."""
+"""By the code of an error for a missing resource: the command that lists the existing ones."""
 
 _KEPT: Final = frozenset({"mock", "fault", "checkpoint"})
-"""Commands of what the lab keeps by ids; each has ``list``."""
+"""Commands for resources of the lab that have ids; each has ``list``."""
 
 _SAID: Final = frozenset({"InvalidArgument", "InvalidParameter"})
-"""Codes whose texts say what is allowed: the page of errors has nothing to add."""
+"""Codes whose texts say what is allowed, so that the page of errors adds nothing."""
 
 
 def listing(code: str, words: Words) -> Words | None:
-    """Return the command that lists what there is in place of what the command *words* did not find."""
+    """Return the command that lists existing resources, after *words* failed with *code*; None when there is none."""
     match code, words:
         case "NotFound", (group, *_) if group in _KEPT:
             return (group, "list")
@@ -40,7 +40,7 @@ def listing(code: str, words: Words) -> Words | None:
 
 
 def names_in(content: str) -> list[str]:
-    """Return the names, or the ids, in the JSON of a list."""
+    """Return the names, or else the ids, in the JSON of a list."""
     read = json.loads(content)
     rows = read.get("functions", []) if isinstance(read, dict) else read
     return [_name(row) for row in rows]
@@ -53,12 +53,12 @@ def _name(row: Any) -> str:
 
 
 def instead(text: str, names: list[str]) -> str:
-    """Return an error with what there is."""
+    """Return an error followed by the existing names."""
     return f"{_sentence(text)} There are: {', '.join(names) or 'none'}."
 
 
 def with_remedy(text: str, words: Words) -> str:
-    """Return an error with what the page of errors advises."""
+    """Return an error followed by the advice of the page of errors."""
     code = text.partition(":")[0]
     if code == "NotFound" and words[0] == "trace":
         return f"{_sentence(text)} trace takes an id that a tool has returned, or FLOW/EXECUTION."
@@ -71,7 +71,7 @@ def with_remedy(text: str, words: Words) -> str:
 
 
 def explained(code: str) -> str:
-    """Return what is known of an error code, "" for other words."""
+    """Return the explanation of an error code, "" for a word that is not one."""
     try:
         told = error_codes.explain(code)
     except CommandFailed:

@@ -1,4 +1,4 @@
-"""Resources that an assistant can read, and prompts that begin a task."""
+"""The resources an assistant can read, and the prompts that begin a task."""
 
 from typing import Final
 
@@ -28,7 +28,7 @@ def add_resources(server: MCPServer, project: Project) -> None:
     async def read(*words: str, detail: bool = True) -> str:
         try:
             return await project.ask(*words, detail=detail)
-        except ToolError as error:  # which the SDK would take for a crash here, and say nothing of it
+        except ToolError as error:  # the SDK would take a ToolError for a crash here and hide its text
             raise ResourceError(str(error)) from error
 
     @server.resource("flow://{flow}", description="A flow with its definition")
@@ -62,7 +62,7 @@ def _add_page(server: MCPServer, page: str) -> None:
 
 
 def add_prompts(server: MCPServer) -> None:
-    """Add the three beginnings."""
+    """Add the three prompts."""
 
     @server.prompt(title="Why did this execution fail?", description="Its cause, and the smallest change that mends it")
     def why_did_it_fail(flow: str, execution: str) -> str:

@@ -1,6 +1,6 @@
-"""How a tool does its work: as a command in a process of its own, whose answer is cut to what an assistant can read.
+"""Running a tool's command in a process of its own, and cutting its output to what an assistant can read.
 
-A process, because what it prints cannot reach the protocol's standard output, and because cancelling ends it.
+It is a process so that its output cannot get into the protocol's standard output, and so that it can be cancelled.
 """
 
 import os
@@ -23,12 +23,12 @@ from emulator.config import Settings
 from emulator.kernel.bounds import is_within
 
 LIMIT: Final = 3800
-"""Bytes of an answer without ``detail``; with what is said around it an answer stays below 4 kB."""
+"""Bytes of an answer without ``detail``; with the text around it an answer stays below 4 kB."""
 
 PROGRESS_EVERY_S: Final = 1.0
 
 TIDY_UP_S: Final = 10.0
-"""A cancelled exploration waits for the run under way before it puts the state back."""
+"""Seconds for a cancelled command to tidy up: an exploration finishes its run before it restores the state."""
 
 
 class Project:
@@ -40,11 +40,11 @@ class Project:
 
     @property
     def within(self) -> Words:
-        """The words that keep a command to the files of the folder."""
+        """The arguments that restrict a command to the files of the folder."""
         return ("--within", str(self.folder))
 
     def file(self, path: str) -> str:
-        """Return *path* when it is in the folder and not in the emulator's state. Raises: ToolError."""
+        """Return *path*, which has to be in the folder and outside of the emulator's state. Raises: ToolError."""
         found = self.folder / path
         state = self.settings.config.state.resolve()
         if not is_within(found, self.folder) or found.resolve().is_relative_to(state):
@@ -52,7 +52,7 @@ class Project:
         return str(found.resolve())
 
     async def ask(self, *words: str, stdin: str = "", context: Context | None = None, detail: bool = False) -> str:
-        """Run a command against the emulator, after starting one where none runs, and return what it printed.
+        """Run a command against the emulator, started first if none runs, and return its output.
 
         Raises: ToolError, whose text says what to do next.
         """
@@ -60,7 +60,7 @@ class Project:
         return said + cut(await self.local(*words, stdin=stdin, context=context), detail=detail)
 
     async def local(self, *words: str, stdin: str = "", context: Context | None = None) -> str:
-        """Run a command and return what it printed. Raises: ToolError."""
+        """Run a command, without starting an emulator first, and return its output. Raises: ToolError."""
         code, out, err = await self._run(words, stdin, context)
         if code and not out.strip():
             text = await self._advice(err.strip().removeprefix("localyun: "), words)
@@ -79,7 +79,7 @@ class Project:
         return code, out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
 
     async def _started(self) -> str:
-        """Start an emulator when none runs; return a line that says so, or nothing."""
+        """Start an emulator if none runs; return a line that says so, else ""."""
         try:
             await anyio.to_thread.run_sync(connected, self.settings)
         except (NoEmulator, OtherEmulator) as error:
@@ -95,7 +95,7 @@ class Project:
         return f"(no emulator ran for {self.folder}; one was started, `localyun stop` ends it)\n"
 
     async def _advice(self, text: str, words: Words) -> str:
-        """Return an error with what there is instead, or what the page of errors advises."""
+        """Return an error with the existing names, or with the advice of the page of errors."""
         if lists := listing(text.partition(":")[0], words):
             failed, out, _err = await self._run((*lists, "--json"), "", None)
             if not failed:
@@ -104,7 +104,7 @@ class Project:
 
 
 def cut(text: str, *, detail: bool = False, rest: str = "detail=true") -> str:
-    """Return *text*, or what fits with how to get the *rest*."""
+    """Return *text*, or its beginning with a hint how to get the *rest*."""
     encoded = text.encode()
     if detail or len(encoded) <= LIMIT:
         return text
@@ -114,7 +114,7 @@ def cut(text: str, *, detail: bool = False, rest: str = "detail=true") -> str:
 
 
 def name(value: str, what: str) -> str:
-    """Return *value* for a place where a command takes a name. Raises: ToolError for what would be an option."""
+    """Return *value*, which a command takes as a name. Raises: ToolError when it would be read as an option."""
     if value.startswith("-"):
         raise ToolError(f"{value} is no name of a {what}")
     return value
@@ -123,7 +123,7 @@ def name(value: str, what: str) -> str:
 async def _run_to_end(
     command: list[str], stdin: bytes, folder: Path, environ: dict[str, str]
 ) -> tuple[int, bytes, bytes]:
-    """Run a command and return its code and what it printed; one whose call is cancelled tidies up as after Ctrl-C."""
+    """Run a command; return its exit code, output and errors. When the call is cancelled, it ends as after Ctrl-C."""
     with tempfile.TemporaryFile() as given:
         given.write(stdin)
         given.seek(0)
@@ -149,7 +149,7 @@ async def _run_to_end(
 
 
 async def _end(process: Process) -> None:
-    """End a command that nobody waits for any more, with the time to put back what it has changed."""
+    """End a cancelled command, giving it time to restore what it has changed."""
     with suppress(ProcessLookupError):
         process.send_signal(signal.SIGINT)
         with anyio.move_on_after(TIDY_UP_S):
@@ -158,7 +158,7 @@ async def _end(process: Process) -> None:
 
 
 async def _tick(context: Context, what: str) -> None:
-    """Tell the client now and again that the work goes on."""
+    """Report to the client, at intervals, that the work continues."""
     seconds = 0.0
     while True:
         await context.report_progress(seconds, None, f"{what}: {seconds:.0f} s")

@@ -13,11 +13,11 @@ from emulator.wire.schema.json_schema import SCHEMAS
 
 
 def _argument(module: ModuleType, operation: str, name: str) -> Any:
-    """Return what pydantic is told of an argument: its help and its schema."""
+    """Return the field for pydantic of an argument: its help and its schema."""
     declared = next(each for each in operations_of(module) if each.name == operation)
     row = next(each for each in declared.parameters if each.name == name)
     known = SCHEMAS.reader(row.kind)
-    known.pop("items", None)  # that these are texts, which the argument's own type says
+    known.pop("items", None)  # the argument's own type says already that the items are strings
     return Field(description=row.help[0], json_schema_extra=known)
 
 

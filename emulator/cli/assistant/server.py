@@ -1,4 +1,4 @@
-"""The server: tools, resources and prompts together, over standard input and output or over HTTP on loopback."""
+"""The MCP server: tools, resources and prompts, over standard input and output or over HTTP on loopback."""
 
 import logging
 import sys
@@ -23,7 +23,7 @@ TOKEN_HEADER: Final = b"x-localyun-token"
 
 
 def make(project: Project) -> MCPServer:
-    """Return the server of a project."""
+    """Return the server for a project."""
     server = MCPServer(
         "localyun", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING", tools=tools(project)
     )
@@ -33,9 +33,9 @@ def make(project: Project) -> MCPServer:
 
 
 def serve_http(project: Project, port: int, token: str) -> None:
-    """Serve calls that have *token* at *port* of the loopback address until interrupted; 0 is any.
+    """Serve calls that have *token* at *port* of the loopback address until interrupted; port 0 means any.
 
-    It is sent as a bearer token, or in the header that the admin API takes.
+    The token is sent as a bearer token, or in the header that the admin API takes.
     """
     app: Any = make(project).streamable_http_app(host=HOST)
 
@@ -48,7 +48,7 @@ def serve_http(project: Project, port: int, token: str) -> None:
 
     config = uvicorn.Config(guarded, host=HOST, port=port, log_config=None, access_log=False, lifespan="on")
     socket = config.bind_socket()
-    socket.listen(config.backlog)  # or who connects to the address as soon as it is printed would be refused
+    socket.listen(config.backlog)  # a client may connect as soon as the address is printed
     print(f"http://{HOST}:{socket.getsockname()[1]}/mcp", file=sys.stderr, flush=True)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     uvicorn.Server(config).run(sockets=[socket])

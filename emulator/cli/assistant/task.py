@@ -1,4 +1,4 @@
-"""A tool of the SDK's whose refusals are instructions: in short words, and with no argument passed over in silence."""
+"""A subclass of the SDK's tool with short error messages that say what to do, and no silently ignored arguments."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 
 class Task(Tool):
-    """A tool that names an argument it does not have, and says what is wrong with another in one line."""
+    """A tool that refuses unknown arguments by name, and describes invalid ones in one line."""
 
     async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:
         """Run the tool. Raises: ToolError, MCPError."""

@@ -1,6 +1,6 @@
-"""The tools: one for each task, typed, with short answers that name what the next tool takes.
+"""The tools: one for each task, typed, with short answers that name the arguments of the next tool.
 
-Each is a command of the command line; what a command does is not done again here.
+Each runs a command of the command line and has no logic of its own.
 """
 
 import json
@@ -31,17 +31,17 @@ File = Annotated[str, Field(description="path of a file of the project")]
 
 
 _MOST_NAMED: Final = 12
-"""Resources that a question names."""
+"""The most resources named in a question."""
 
 
 class Consent(BaseModel):
-    """What the user is asked before something is destroyed."""
+    """The question to the user before something is deleted."""
 
     go_on: bool = Field(description="Go on?")
 
 
 def _consent(context: Context, loss: str) -> Consent | Elicit[Consent]:
-    """Ask where something would be lost and the client can ask; a client that cannot has the tool's hint."""
+    """Ask the user before a loss, if the client can ask; for other clients the tool's hint has to do."""
     return Elicit(f"{loss} Go on?", Consent) if loss and _can_ask(context) else Consent(go_on=True)
 
 
@@ -51,13 +51,13 @@ def _can_ask(context: Context) -> bool:
 
 
 async def _loss_by(project: Project, file: str, *, remove: bool) -> str:
-    """Return what a deployment would delete, in a sentence; "" for nothing, and for what cannot be planned."""
+    """Return a sentence about what a deployment would delete; "" for nothing, and when it cannot be planned."""
     options = ["--remove"] if remove else []
     try:
         planned = await project.ask("deploy", project.file(file or "."), *project.within, *options, "--plan", "--json",
                                     detail=True)  # fmt: skip
         steps = json.loads(planned[planned.index("{") :])["plan"]
-    except (ToolError, ValueError):  # which deploying says as well
+    except (ToolError, ValueError):  # deploying reports the same error
         return ""
     gone = [f"{each['type']} {each['logicalName']}" for each in steps if each["action"] in {"delete", "replace"}]
     more = f" and {len(gone) - _MOST_NAMED} more" if len(gone) > _MOST_NAMED else ""
@@ -71,7 +71,10 @@ def _of_checkpoint(context: Context, action: str, checkpoint: str) -> Consent | 
 
 
 def _agreed(consent: Consent) -> None:
-    """Raises: ToolError when the user has said no."""
+    """Check the user's answer.
+
+    Raises: ToolError when it is no.
+    """
     if not consent.go_on:
         raise ToolError("The user does not want this; nothing was changed.")
 

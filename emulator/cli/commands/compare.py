@@ -1,4 +1,4 @@
-"""``compare``: send a recording of the real service to the emulator and say how the answers differ."""
+"""``compare``: send a recording of the real service to the emulator and print how the answers differ."""
 
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
@@ -35,7 +35,7 @@ DIFFERENT = 1
 
 @frozen
 class Outcome:
-    """A request that was sent again: its number in the recording, and what differs."""
+    """A request that was sent again: its number in the recording, and the differences of the answers."""
 
     number: int
     service: str
@@ -44,7 +44,7 @@ class Outcome:
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
-    """Compare, or with ``--redact`` write the recording for others; the code is 1 when answers differ.
+    """Compare, or with ``--redact`` write a redacted recording; the exit code is 1 when answers differ.
 
     Raises: WrongUsage, CommandFailed, NoEmulator.
     """
@@ -83,7 +83,7 @@ def _redact(exchanges: Iterable[Exchange], file: Path) -> int:
 
 
 def compared(client: Client, exchanges: Iterable[Exchange]) -> Iterator[Outcome]:
-    """Send each request of a compared service in order, with values of earlier answers, and yield how it went."""
+    """Send each request of a compared service in order, with values from earlier answers, and yield the outcomes."""
     keys, account, clock, ids = client.keys, client.account, SystemClock(), RandomIds()
     key, host = Key(id=keys.access_key_id, secret=keys.access_key_secret), urlsplit(client.endpoint.http).netloc
     counterparts = Counterparts()
@@ -100,7 +100,7 @@ def compared(client: Client, exchanges: Iterable[Exchange]) -> Iterator[Outcome]
 
 
 def _mapped(exchange: Exchange, counterparts: Counterparts) -> Exchange:
-    """Return a request with the emulator's values in place of the recorded ones."""
+    """Return a request with the emulator's values in place of recorded ones."""
     request = exchange.request
     try:
         is_form = "x-www-form-urlencoded" in request.header("content-type")
@@ -138,7 +138,7 @@ def _tell(arguments: Namespace, outcomes: list[Outcome], left_out: int, lacking:
 
 
 def _summary(outcomes: Iterable[Outcome]) -> list[dict[str, Any]]:
-    """Return requests, how many were answered the same and how many not, by service and operation."""
+    """Return the numbers of requests answered the same and differently, by service and operation."""
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     for each in outcomes:
         row = rows.setdefault(

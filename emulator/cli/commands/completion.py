@@ -1,8 +1,8 @@
 """``completion``: scripts with which a shell completes commands, options and names.
 
-The scripts ask ``localyun completion words -- WORDS``, which prints what may stand in the place of the last word: from
-the grammar, and names of queues, topics, flows, functions and tutorials from the emulator that answers. When there is
-nothing to offer the shell completes names of files.
+The scripts call ``localyun completion words -- WORDS``, which prints the candidates for the last word: from the
+grammar, and names of queues, topics, flows, functions and tutorials from a running emulator. Without candidates the
+shell completes names of files.
 """
 
 from argparse import Namespace
@@ -43,7 +43,7 @@ complete -c localyun -f -a '(__localyun_names)'""",
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
-    """Print the script for a shell, or what completes the last of some words."""
+    """Print the script for a shell, or the candidates for the last of some words."""
     if arguments.shell != "words":
         say(_SCRIPTS[arguments.shell])
         return DONE
@@ -54,10 +54,10 @@ def run(arguments: Namespace, settings: Settings) -> int:
 
 
 def candidates(words: Sequence[str], names: Callable[[str], Iterable[str]]) -> set[str]:
-    """Return what the last of *words* may become; *names* gives those of a kind, such as ``QUEUE``."""
+    """Return the candidates for the last of *words*; *names* returns the names of a kind, such as ``QUEUE``."""
     *before, begun = words or [""]
     parser = build(before)
-    place, kind = 0, ""  # of the next positional, and what an option waits for
+    place, kind = 0, ""  # the index of the next positional; the kind of value that an option waits for
     offered: Iterable[str] = ()
     for word in before:
         if kind:
@@ -90,7 +90,7 @@ def _positional(parser: Parser, place: int, names: Callable[[str], Iterable[str]
 
 
 def _names(settings: Settings, kind: str) -> list[str]:
-    """Return the names of a kind; none without an emulator."""
+    """Return the names of a kind of resource; none without an emulator."""
     if kind == "TUTORIAL":
         return [name for each in TUTORIALS for name in (each.name, each.short_name)]
     try:

@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 STANDARD_INPUT = "-"
 
 AROUND = 60
-"""Characters of an expression that are shown on either side of the trouble."""
+"""Characters of an expression that are shown on either side of an error."""
 
 WATCH_INTERVAL_S = 0.3
 
 OTHERWISE = 3
-"""The exit code of ``convert --strict`` when something is otherwise in the other language."""
+"""The exit code of ``convert --strict`` when the converted flow behaves differently."""
 
 
 def check(arguments: Namespace, settings: Settings) -> int:
@@ -54,7 +54,7 @@ def check(arguments: Namespace, settings: Settings) -> int:
                 seen = state
                 try:
                     _check(arguments)
-                except CommandFailed as error:  # it may be there again in a moment
+                except CommandFailed as error:  # the file may be missing while an editor saves it
                     say(str(error))
             pause(WATCH_INTERVAL_S)
     except KeyboardInterrupt:
@@ -70,7 +70,7 @@ def _state_of(path: Path) -> tuple[int, int] | None:
 
 
 def _check(arguments: Namespace) -> int:
-    """Say ``ok``, the number of steps and what looks unintended; or what is wrong and where, with exit code 1."""
+    """Print ``ok``, the number of steps and warnings; or the error with its place, and exit code 1."""
     # Imported here: the reader takes longer to load than most commands take to run.
     from emulator.services.workflow.engine.language import DefinitionError
     from emulator.services.workflow.engine.model import all_steps
@@ -104,7 +104,7 @@ def _check(arguments: Namespace) -> int:
 
 
 def convert(arguments: Namespace, settings: Settings) -> int:
-    """Write the state machine that does what a flow of the old language does, with remarks where it differs."""
+    """Write a state machine that is equivalent to a flow of the old language, with remarks about differences."""
     # Imported here: see check()
     from emulator.services.workflow.engine.language import DefinitionError
     from emulator.services.workflow.languages.conversion import NotConvertible, convert
@@ -159,9 +159,9 @@ def _converted(arguments: Namespace, text: str, remarks: int) -> int:
 
 
 def definition_to_send(arguments: Namespace, name: str, account: str) -> str:
-    """Return the definition in a file as an emulator takes it: with the account's id and the values of parameters.
+    """Return the definition in a file, for the emulator, with the account's id and the values of parameters filled in.
 
-    Raises: CommandFailed, also for a reference that has got no value.
+    Raises: CommandFailed, also for a reference without a value.
     """
     from emulator.services.workflow.languages.references import ACCOUNT, stand_ins
 
@@ -172,7 +172,7 @@ def definition_to_send(arguments: Namespace, name: str, account: str) -> str:
 
 
 def explained(refusal: CallRefused, definition: str) -> CallRefused:
-    """Return the refusal of a *definition* that was sent, with what is wrong in it in the user's language."""
+    """Return the refusal of a *definition*, with its error in the user's language."""
     if not is_chinese() or "Definition: " not in refusal.said:
         return refusal
     from emulator.services.workflow.engine.language import DefinitionError
@@ -207,7 +207,7 @@ def _refuse(arguments: Namespace, error: "DefinitionError") -> None:
         return
     name = "<stdin>" if arguments.file == STANDARD_INPUT else arguments.file
     for each in mistakes:
-        # The form that editors and CI systems read, and where they read it.
+        # The format and the stream that editors and CI systems parse.
         message = said(each.message, _)
         text = _("{field}: {message}", field=each.field, message=message) if each.field else message
         say(f"{name}:{each.line}:{each.column}: {text}")
@@ -226,11 +226,11 @@ def _as_json(error: "DefinitionError") -> dict[str, object]:
 
 
 def pointed_at(expression: str, position: int) -> tuple[str, str]:
-    """Return the line of *expression* that has the character at *position*, and a line with a caret under it.
+    """Return the line of *expression* with the character at *position*, and a line with a caret under it.
 
-    Of a long line some of what is around it. Characters as wide as two columns get two columns.
+    A long line is cut around the position. Characters that take two cells count as two.
     """
-    from unicodedata import east_asian_width  # here: see run()
+    from unicodedata import east_asian_width  # few calls need the width of characters
 
     start = expression.rfind("\n", 0, position) + 1
     line = expression[start:].partition("\n")[0].replace("\t", " ")

@@ -1,4 +1,4 @@
-"""``deploy``: make what a template or an ``s.yaml`` says, go on from the last deployment, or take it away."""
+"""``deploy``: deploy a template or an ``s.yaml``, continuing from the last deployment, or remove a deployment."""
 
 import json
 import subprocess
@@ -64,7 +64,7 @@ from emulator.kernel.names import DEPLOYMENT, STACK, fitted
 from emulator.kernel.phrases import Phrase, said
 
 USUAL_FILES = ("template.yml", "template.yaml", "s.yaml", "s.yml")
-"""What is deployed when no file is named, first match wins."""
+"""The files that are deployed when none is named, first match wins."""
 
 _TERRAFORM = ".tf"
 
@@ -128,8 +128,11 @@ def _deploy(
 def _rehearse(
     client: Client, api: DeployClient, blueprint: Blueprint, record: Record, path: Path, findings: Findings
 ) -> None:
-    """Raises: CommandFailed for what would be refused."""
-    from emulator.cli.rehearsal import stage_like  # with the services
+    """Rehearse the deployment.
+
+    Raises: CommandFailed when a service would refuse it.
+    """
+    from emulator.cli.rehearsal import stage_like  # imports the services
 
     try:
         with stage_like(client) as stage:
@@ -157,7 +160,7 @@ def _note_of_layer(layer: MissingLayer) -> Problem:
 
 
 def target_of(arguments: Namespace, client: Client, api: DeployClient, name: str) -> Target:
-    """Return where the deployment *name* makes its resources; it may refer to outputs of the others."""
+    """Return the target of the deployment *name*, which may refer to outputs of other deployments."""
     return Target(
         account=client.account,
         region=client.keys.region,
@@ -170,7 +173,7 @@ def target_of(arguments: Namespace, client: Client, api: DeployClient, name: str
 
 
 def _build(commands: Sequence[ActionCommand], path: Path) -> None:
-    """Show the commands that build the code, then run them. Raises: CommandFailed when one fails."""
+    """Print the commands that build the code, then run them. Raises: CommandFailed when one fails."""
     for action in commands:
         note(_("to run: {command}", command=action))
     for action in commands:
@@ -198,7 +201,7 @@ def _outputs(blueprint: Blueprint, entries: Sequence[Entry]) -> dict[str, Any]:
 
 
 def _checked(record: Record, arguments: Namespace, path: Path) -> Record:
-    """Return *record* unless it belongs to another project that happens to have the same name.
+    """Check that *record* does not belong to another project of the same name, and return it.
 
     Raises: CommandFailed.
     """
@@ -235,7 +238,7 @@ def _remove(arguments: Namespace, api: DeployClient, path: Path, within: Path | 
 
 
 def _project_name(path: Path, within: Path | None) -> str:
-    """Return the name in a file that may be gone or broken by now: removing needs no more of it."""
+    """Return the project's name in a file, which may be missing or invalid by now: removing needs only the name."""
     try:
         return project_name(whole(path.read_text(encoding="utf-8"), Findings(within=within)), path.parent)
     except (OSError, UnicodeDecodeError, FileProblems):
@@ -243,9 +246,9 @@ def _project_name(path: Path, within: Path | None) -> str:
 
 
 def file_of(name: str | None) -> Path:
-    """Return the file that is meant: the one given, or the usual one of a folder.
+    """Return the file to deploy: the one given, or the usual one in a folder.
 
-    Raises: WrongUsage; it says what reads Terraform's files.
+    Raises: WrongUsage; for Terraform's files it says which program reads them.
     """
     path = Path.cwd() if name is None else Path(name)
     if path.is_dir():
@@ -265,7 +268,7 @@ def _usual_file(folder: Path) -> Path:
 
 
 def _note_others(path: Path) -> None:
-    """Note which other usual files of the folder are not read."""
+    """Note which other usual files in the folder are not read."""
     if others := [name for name in USUAL_FILES if name != path.name and path.with_name(name).is_file()]:
         text = _("{file} is read, not {files}; name the file to choose another")
         note(text.format(file=path.name, files=enumerated(others)))
@@ -293,7 +296,7 @@ def text_of(path: Path) -> str:
 
 
 def name_of(arguments: Namespace, path: Path, own: str) -> str:
-    """Return the name of the deployment: the one asked for, the file's own, else that of its folder."""
+    """Return the name of the deployment: the one given, that in the file, else the folder's."""
     if arguments.name:
         return str(arguments.name)
     if own:
@@ -303,12 +306,12 @@ def name_of(arguments: Namespace, path: Path, own: str) -> str:
 
 
 def stack_of(name: str) -> str:
-    """Return what templates make names of that nobody has chosen: lower case and hyphens, as names of buckets are."""
+    """Return the stack's name, from which templates make default names: lower case and hyphens, as buckets require."""
     return fitted(name, STACK)
 
 
 def _confirm(arguments: Namespace, steps: Plan) -> None:
-    """Ask a person before something is taken away; programs are not asked.
+    """Ask before a deletion, if a person runs the command.
 
     Raises: CommandFailed when the answer is no.
     """
@@ -374,7 +377,7 @@ def _end(arguments: Namespace, result: Mapping[str, Any]) -> int:
 
 
 def listed(path: Path, problems: Sequence[Problem]) -> str:
-    """Return every problem on its own line."""
+    """Return the problems, each on its own line."""
     return "\n".join(f"{path.name}:{problem.line}: {_told(problem)}" for problem in problems)
 
 

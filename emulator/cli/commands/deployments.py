@@ -1,4 +1,4 @@
-"""``deployments``: what was deployed, from which files."""
+"""``deployments``: the deployments and their files."""
 
 from argparse import Namespace
 

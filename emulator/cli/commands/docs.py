@@ -12,7 +12,7 @@ _HAN = re.compile(r"[\u3400-\u9fff]")
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
-    """List the pages; with a query print the sections that fit it, with ``--page`` a page."""
+    """List the pages; with a query print the matching sections, with ``--page`` a page."""
     del settings
     chinese = _is_chinese(" ".join(arguments.query))
     if arguments.page:
@@ -53,7 +53,7 @@ def _search(arguments: Namespace, *, chinese: bool) -> int:
 
 
 def explain(arguments: Namespace, settings: Settings) -> int:
-    """Print what an error code means, its usual causes, what to do, and how each service answers it."""
+    """Print the meaning of an error code, its usual causes, the remedy, and each service's answer."""
     del settings
     told = error_codes.explain(arguments.code, chinese=_is_chinese())
     if wants_json(arguments):
@@ -73,5 +73,5 @@ def explain(arguments: Namespace, settings: Settings) -> int:
 
 
 def _is_chinese(query: str = "") -> bool:
-    """Whether to take the pages in Chinese: the user's language is, or the words are."""
+    """Whether to use the Chinese pages: if the user's language is Chinese, or the query is."""
     return is_chinese() or bool(_HAN.search(query))

@@ -1,6 +1,6 @@
-"""``doctor``: what is wrong on this machine.
+"""``doctor``: diagnosis of this machine.
 
-What concerns the network is looked at here, the rest in `emulator.cli.findings`.
+The network is examined here, everything else in `emulator.cli.findings`.
 """
 
 import ipaddress
@@ -44,7 +44,7 @@ HOSTS = (
 """Hosts that the SDKs of the emulated services call by default."""
 
 RESOLVING_S = 3.0
-"""How long all names together may take."""
+"""Seconds that the resolution of all names together may take."""
 
 READERS = {
     "SSL_CERT_FILE": ("Python (ssl)", "Go", "Ruby", "OpenSSL"),
@@ -81,7 +81,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
 
 
 def examine(settings: Settings) -> list[Finding]:
-    """Return every finding, subject by subject."""
+    """Return all findings, by subject."""
     config = settings.config
     client = answering(settings)
     account, region = _identity(config)
@@ -114,7 +114,7 @@ def _functions(client: Client | None) -> Findings:
 
 def _clocks(config: Config, client: Client | None) -> Findings:
     answer = client.admin("GET", "clock") if client else None
-    return clocks(config.state, SystemClock().now(), answer)  # read after the answer, not before a slow look at names
+    return clocks(config.state, SystemClock().now(), answer)  # the time is read right after the answer
 
 
 def answering(settings: Settings) -> Client | None:
@@ -138,7 +138,7 @@ def _identity(config: Config) -> tuple[str, str]:
 
 
 def ports(config: Config, served: Endpoint | None, running: Iterable[Running]) -> Findings:
-    """Look whether the next start gets its ports; *served* is the emulator of this folder when it answers."""
+    """Check whether the next start gets its ports; *served* is this folder's emulator, if it answers."""
     if served is not None:
         yield ok("ports", _("an emulator of this folder answers at {address}", address=served.http))
         return
@@ -161,7 +161,7 @@ def ports(config: Config, served: Endpoint | None, running: Iterable[Running]) -
 
 
 def resolve(name: str) -> Sequence[str]:
-    """Return the addresses this system has for a host name; none when it has none or does not answer in time."""
+    """Return the addresses of a host name on this system; none when it has none or does not answer in time."""
     try:
         return sorted({str(info[4][0]) for info in socket.getaddrinfo(name, 443, type=socket.SOCK_STREAM)})
     except (OSError, UnicodeError):
@@ -169,7 +169,7 @@ def resolve(name: str) -> Sequence[str]:
 
 
 def names(account: str, region: str, resolver: Resolve = resolve, limit_s: float = RESOLVING_S) -> Findings:
-    """Look where the names of the SDKs' hosts lead from here, ``localhost`` included."""
+    """Check where the names of the SDKs' hosts lead on this machine, ``localhost`` included."""
     hosts = [host.format(account=account, region=region) for host in HOSTS]
     resolved = _all_resolved(["localhost", *hosts], resolver, limit_s)
     if not resolved["localhost"] or not _all_loopback(resolved["localhost"]):
@@ -203,7 +203,7 @@ def _all_resolved(hosts: Sequence[str], resolver: Resolve, limit_s: float) -> di
     threads = [Thread(target=look, args=(host,), daemon=True) for host in hosts]
     for thread in threads:
         thread.start()
-    for thread in threads:  # a resolver without a network may take half a minute: the threads are left behind then
+    for thread in threads:  # without a network a resolver may take half a minute: slower threads are abandoned
         thread.join(limit_s / len(threads))
     return dict(resolved)
 
@@ -213,7 +213,7 @@ def _all_loopback(addresses: Iterable[str]) -> bool:
 
 
 def proxies(environ: Mapping[str, str], own: str | None = None) -> Findings:
-    """Look for proxies between clients and the emulator; *own* is the emulator's, which is meant."""
+    """Check for proxies between clients and the emulator; *own* is the emulator's own."""
     variables = {name: value for name, value in environ.items() if name.upper() in PROXY_VARIABLES and value}
     foreign = {name: value for name, value in variables.items() if _place(value) != _place(own or "")}
     direct = {entry.strip() for entry in (environ.get("NO_PROXY") or environ.get("no_proxy") or "").split(",")}
@@ -240,7 +240,7 @@ def _place(address: str) -> str:
 
 
 def certificates(state: Path, now_s: float, environ: Mapping[str, str] = os.environ) -> Findings:
-    """Look which programs of this shell trust the certificates of the emulator of *state*."""
+    """Check which programs of this shell trust the certificates of the emulator of *state*."""
     authority = state / "ca" / "ca.pem"
     try:
         own = authority.read_text(encoding="ascii").strip()

@@ -34,11 +34,11 @@ from emulator.redirect.environment import (
 )
 
 AUTHORITY_TIMEOUT_S = 10.0
-"""An emulator that has just started makes its certificate authority a moment after its first answers."""
+"""Seconds to wait for the certificate authority, which an emulator makes a moment after its first answers."""
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
-    """Run the command; its exit code is ours.
+    """Run the command and return its exit code.
 
     Raises: WrongUsage, NoEmulator, CommandFailed.
     """
@@ -56,7 +56,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
 
 
 def environment_of(arguments: Namespace, client: Client, state: Path) -> Mapping[str, str]:
-    """Return a command's environment, with the library or the network that was asked for. Raises: CommandFailed."""
+    """Return the command's environment, with the library or the network if requested. Raises: CommandFailed."""
     environ = _environment(client, state, arguments)
     if arguments.preload:
         try:
@@ -69,13 +69,13 @@ def environment_of(arguments: Namespace, client: Client, state: Path) -> Mapping
 
 
 def _enter_network(environ: Mapping[str, str], state: Path) -> None:
-    """Give this process a network in which the cloud's names lead to the emulator that *environ* names.
+    """Move this process into a network in which the cloud's names lead to the emulator in *environ*.
 
     Raises: CommandFailed.
     """
     if not system.NETWORK:
         raise CommandFailed(_("--network runs the command in its own network, which needs Linux"))
-    from emulator.redirect import network  # needed with this option only, and not there on Windows
+    from emulator.redirect import network  # needed with this option only, and not available on Windows
 
     variables = {80: "LOCALYUN_HTTP_PORT", 443: "LOCALYUN_HTTPS_PORT"}
     own = {usual: int(environ[name]) for usual, name in variables.items() if name in environ}
@@ -87,7 +87,7 @@ def _enter_network(environ: Mapping[str, str], state: Path) -> None:
 
 @contextmanager
 def _started(settings: Settings) -> Iterator[tuple[Client, Path]]:
-    """Run an emulator on free ports that keeps nothing; it ends with the block."""
+    """Run an ephemeral emulator on free ports within the block."""
     with tempfile.TemporaryDirectory(prefix="localyun-exec-") as folder:
         state = Path(folder) / "state"
         flags = {"port": 0, "https_port": 0, "ephemeral": True, "state": state}
@@ -95,12 +95,12 @@ def _started(settings: Settings) -> Iterator[tuple[Client, Path]]:
         try:
             yield client, state
         finally:
-            with suppress(NoEmulator):  # the command may have stopped it
+            with suppress(NoEmulator):  # the command may have stopped the emulator
                 end(client)
 
 
 def _environment(client: Client, state: Path, arguments: Namespace) -> Mapping[str, str]:
-    """Return the command's environment, and tell the user what of their own is not in it."""
+    """Return the command's environment, and print which of the user's variables it lacks."""
     health = client.health()
     client.use_working_keys()
     keys = client.keys
@@ -124,9 +124,9 @@ def _environment(client: Client, state: Path, arguments: Namespace) -> Mapping[s
 
 
 def _address(client: Client, state: Path) -> dict[str, str]:
-    """Return the variables that lead hooks to the emulator.
+    """Return the variables of the hooks for the emulator.
 
-    Raises: CommandFailed when it is not where they lead: the loopback address.
+    Raises: CommandFailed when the emulator is not at the loopback address, where hooks lead.
     """
     http = urlsplit(client.endpoint.http)
     if http.hostname not in {"127.0.0.1", "localhost"}:
@@ -134,7 +134,7 @@ def _address(client: Client, state: Path) -> dict[str, str]:
         raise CommandFailed(text.format(address=client.endpoint.http))
     https = client.endpoint.https or client.admin_address(
         "status", "https"
-    )  # where LOCALYUN_ENDPOINT names only the first
+    )  # where LOCALYUN_ENDPOINT gives only the address for http
     bundle = _bundle(state / "ca")
     if https is None or bundle is None:
         text = _("there is no certificate authority in {state}, so the command's https calls to the cloud will fail")
@@ -144,9 +144,9 @@ def _address(client: Client, state: Path) -> dict[str, str]:
 
 
 def _bundle(folder: Path) -> Path | None:
-    """Return a file with the emulator's authority and those that are trusted here; None without an authority.
+    """Return a file with the emulator's authority and the trusted ones of this machine; None without an authority.
 
-    It lives as long as the state folder, because programs the command leaves behind go on reading it.
+    It is kept in the state folder, because programs that the command leaves running still read it.
     """
     authority = folder / "ca.pem"
     if not folder.is_dir() or not until(authority.is_file, AUTHORITY_TIMEOUT_S):
@@ -170,7 +170,7 @@ class CannotRun(CommandFailed):
 
 
 def _stands_somewhere(program: str, environ: Mapping[str, str]) -> bool:
-    """Whether a folder of PATH has *program*; one that this user may not read has the system deny what is nowhere."""
+    """Whether a folder in PATH has *program*: with an unreadable folder, a missing one is reported as denied."""
     if os.path.dirname(program):  # noqa: PTH120 - for Path, "./x" and "x" are the same
         return True
     files = (f"{folder}/{program}" for folder in os.get_exec_path(environ))
@@ -178,13 +178,13 @@ def _stands_somewhere(program: str, environ: Mapping[str, str]) -> bool:
 
 
 def become(command: Sequence[str], environ: Mapping[str, str]) -> int:
-    """Run *command* in place of this process, so that even SIGKILL reaches it; returns only on Windows.
+    """Replace this process by *command*, so that even SIGKILL reaches it; returns only on Windows.
 
     Raises: CannotRun.
     """
     if not system.EXEC:
         return run_child(command, environ)
-    for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and what is ignored stays so in the new program
+    for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores these signals, and the new program would inherit that
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_DFL)
     sys.stdout.flush()
@@ -212,7 +212,7 @@ def run_child(command: Sequence[str], environ: Mapping[str, str]) -> int:
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """Within the block SIGTERM and SIGHUP end this process by an exception, as Ctrl-C does, so that it can tidy up."""
+    """Within the block SIGTERM and SIGHUP raise an exception, as Ctrl-C does, so that this process can tidy up."""
 
     def end(number: int, frame: FrameType | None) -> None:
         raise SystemExit(128 + number)
@@ -223,7 +223,7 @@ def ended_by_signals() -> Iterator[None]:
 
 @contextmanager
 def _passing_on() -> Iterator[list["subprocess.Popen[bytes]"]]:
-    """Give signals to the processes put into the list, but for those a terminal has given to them already."""
+    """Pass signals on to the processes added to the list, except those a terminal has sent to them already."""
     receivers: list[subprocess.Popen[bytes]] = []
 
     def pass_on(number: int, frame: FrameType | None) -> None:

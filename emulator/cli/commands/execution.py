@@ -1,4 +1,4 @@
-"""An execution, as the commands about flows name it, start it and tell its end."""
+"""Executions in the commands about flows: naming one, starting one, describing its end."""
 
 import json
 from argparse import Namespace
@@ -8,14 +8,14 @@ from emulator.cli.client import Client
 from emulator.cli.output import CallRefused, CommandFailed, WrongUsage, _, spoken, translated_status
 
 EXPRESS_TIMEOUT_S = 330.0
-"""An express execution may take five minutes, and its end is the answer."""
+"""Seconds; an express execution takes up to five minutes and is answered at its end."""
 
 FINAL_STATES = frozenset({"Succeeded", "Failed", "Stopped", "TimedOut"})
 FOLLOW_INTERVAL_S = 0.2
 
 
 def name_execution(arguments: Namespace) -> None:
-    """Accept FLOW/EXECUTION in place of FLOW and EXECUTION: the name of a flow has no slash.
+    """Accept FLOW/EXECUTION in place of FLOW and EXECUTION, as the name of a flow has no slash.
 
     Raises: WrongUsage when an execution is named twice.
     """
@@ -29,7 +29,10 @@ def name_execution(arguments: Namespace) -> None:
 
 
 def check_input(text: str) -> None:
-    """Raises: WrongUsage for an input of an execution that is no JSON."""
+    """Check the input of an execution.
+
+    Raises: WrongUsage when it is not JSON.
+    """
     try:
         json.loads(text)
     except ValueError as error:
@@ -37,7 +40,7 @@ def check_input(text: str) -> None:
 
 
 def start_execution(client: Client, flow: str, input_json: str, name: str | None = None) -> dict[str, Any]:
-    """Start an execution and return the reply; that of an express flow comes at its end and has its output.
+    """Start an execution and return the reply; an express flow replies at its end, with the output.
 
     Raises: NoEmulator, CallRefused.
     """
@@ -51,7 +54,7 @@ def start_execution(client: Client, flow: str, input_json: str, name: str | None
 
 
 def latest(client: Client, flow: str) -> str:
-    """Return the name of the execution of *flow* that was started last.
+    """Return the name of the latest execution of *flow*.
 
     Raises: CommandFailed when there is none; NoEmulator, CallRefused.
     """
@@ -62,6 +65,6 @@ def latest(client: Client, flow: str) -> str:
 
 
 def ended_with(status: str, what: str) -> str:
-    """Return a line on the end of an execution: its status, and its output or what went wrong."""
+    """Return a line about the end of an execution: its status, and its output or error."""
     shown = translated_status(status)
     return _("{status}: {what}", status=shown, what=what) if what else shown

@@ -1,6 +1,6 @@
-"""``explore``: every order in which the effects of an execution can go, and the outcomes there are.
+"""``explore``: run an execution with every order of its effects, and print the outcomes.
 
-With ``--schedule`` one of the schedules is run again, and its execution stays, to be looked at.
+With ``--schedule`` one of the schedules is run again, and its execution stays, for inspection.
 """
 
 import json
@@ -52,21 +52,21 @@ ONE_OUTCOME = 0
 MORE_OUTCOMES = 1
 
 _ID = re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9A-F]{24}(?:[0-9A-F]{8})?\b")
-"""Ids of requests (24 digits, in queues and topics), messages and what functions draw: they tell no outcomes apart."""
+"""Ids of requests (24 digits, in queues and topics), of messages, and random ones of functions; ignored in outcomes."""
 
 _SHOWN = 200
-"""Characters of an output that a table shows."""
+"""Characters shown of an output in the table."""
 
 _WIDTH = 44
-"""Columns of a line of it: with the others it is no wider than a page."""
+"""Columns of the table for the output, so that the table is no wider than a page."""
 
 _EVENTS = "1000"
 _HISTORIES = 20
-"""So many outcomes are kept with their history, which begins with so many events."""
+"""The most outcomes kept with their history, of which the first `_EVENTS` events are kept."""
 
 
 def explore(arguments: Namespace, settings: Settings) -> int:
-    """Run an execution once for each schedule; say what came out, each with the shortest schedule that leads there."""
+    """Run an execution once for each schedule; print each outcome with the shortest schedule that produces it."""
     check_input(arguments.input)
     if mistake := unknown_name(_list(arguments.order) or (), _list(arguments.faults) or ()):
         raise WrongUsage(spoken(mistake))
@@ -92,9 +92,9 @@ def explore(arguments: Namespace, settings: Settings) -> int:
 
 @contextmanager
 def _explored(client: Client, mocks: list[dict[str, Any]], *, keeps: bool) -> Iterator[Callable[[], None]]:
-    """Freeze the clock; yield what goes back to the state of now.
+    """Freeze the clock; yield a function that restores the present state.
 
-    At the end state and clock are as they were, unless one *keeps* what the last run has left.
+    At the end the state and the clock are restored, unless *keeps*, which leaves the state of the last run.
     """
     before, begin = f"checkpoints/explore-{os.getpid()}", f"checkpoints/explore-{os.getpid()}-frozen"
     frozen = client.admin("GET", "clock")["frozen"]
@@ -119,7 +119,7 @@ def _explored(client: Client, mocks: list[dict[str, Any]], *, keeps: bool) -> It
                 for mock in added:
                     client.admin("DELETE", f"mocks/{mock}")
                 client.admin("POST", "clock", {"freeze": frozen})
-            with suppress(CallRefused):  # interrupted before it was made
+            with suppress(CallRefused):  # an interruption may come before the checkpoint exists
                 client.admin("DELETE", begin)
             client.admin("DELETE", before)
 
@@ -153,7 +153,7 @@ def _keep(
     outcomes: list[dict[str, Any]],
     ways: list[dict[str, Any]],
 ) -> str:
-    """Let the emulator keep what was found, and return its page of the console; empty when it is too much to keep."""
+    """Store the outcomes in the emulator, and return the path of their console page; "" when they are too large."""
     exploration = {
         "flow": arguments.flow,
         "definition": client.workflow("DescribeFlow", Name=arguments.flow)["Definition"],
@@ -171,12 +171,12 @@ def _extent(search: Search) -> dict[str, Any]:
 
 
 def _name() -> str:
-    """Return what this exploration's executions are called, one after another."""
+    """Return the name of this exploration's executions, which run one after another."""
     return f"explored-{os.getpid()}"
 
 
 def _history(client: Client, flow: str) -> list[dict[str, Any]]:
-    """Return the first events of the execution, none of an express flow's, which keeps no history."""
+    """Return the first events of the execution; none of an express flow's, which keeps no history."""
     with suppress(CallRefused):
         names = {"FlowName": flow, "ExecutionName": _name()}
         events: list[dict[str, Any]] = client.workflow("GetExecutionHistory", **names, Limit=_EVENTS)["Events"]
@@ -185,7 +185,10 @@ def _history(client: Client, flow: str) -> list[dict[str, Any]]:
 
 
 def _schedule(text: str | None) -> Deviations | None:
-    """Raises: WrongUsage for what is no schedule."""
+    """Return the deviations of a schedule given as text.
+
+    Raises: WrongUsage for an invalid one.
+    """
     try:
         return None if text is None else read_schedule_text(text)
     except ValueError as error:
@@ -193,7 +196,7 @@ def _schedule(text: str | None) -> Deviations | None:
 
 
 def _run(client: Client, arguments: Namespace, schedule: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Run an execution by a schedule; return what GET schedule shows of it, and what came out."""
+    """Run an execution by a schedule; return its answer to GET schedule, and its outcome."""
     fixed = {"order": _list(arguments.order), "faults": _list(arguments.faults) or [], "patience": arguments.patience}
     client.admin("POST", "schedule", {**fixed, **schedule})
     flow = arguments.flow
@@ -203,9 +206,9 @@ def _run(client: Client, arguments: Namespace, schedule: Mapping[str, Any]) -> t
         client.admin("POST", "skip", {"until": {"quiet": True}, "limit": arguments.limit, "timeout": "60s"})
     except CallRefused as refusal:
         if "active" not in refusal.content:
-            raise  # else it waits for something outside, which is an outcome too
+            raise  # otherwise the executions wait for something outside, which is an outcome too
     view = client.admin("GET", "schedule")
-    is_express = "ErrorCode" in started  # which has ended, and is kept nowhere
+    is_express = "ErrorCode" in started  # an express execution has ended, and is not stored
     ended = started if is_express else client.workflow("DescribeExecution", FlowName=flow, ExecutionName=name)
     trace = started["RequestId"] if is_express else f"{quote(flow, safe='')}/{quote(name, safe='')}"
     tree = client.admin("GET", f"trace/{trace}")["tree"]
@@ -218,19 +221,19 @@ def _run(client: Client, arguments: Namespace, schedule: Mapping[str, Any]) -> t
 
 
 def _named(tree: list[dict[str, Any]], kind: str) -> list[str]:
-    """Return the names of all nodes of a kind, below others too."""
+    """Return the names of all nodes of a kind, at any depth."""
     own = [f"{node['name']} {node.get('status', '')}".strip() for node in tree if node.get("kind") == kind]
     return own + [name for node in tree for name in _named(node.get("children") or [], kind)]
 
 
 def _list(texts: list[str] | None) -> list[str] | None:
-    """Return the names of an option that may be repeated and may name several at once; None where it is not given."""
+    """Return the names given by an option that may be repeated and may list several; None when it is not given."""
     parts = (part.strip() for text in texts or () for part in text.split(","))
     return None if texts is None else list(filter(None, parts))
 
 
 def _mocks(file: str | None, flow: str) -> list[dict[str, Any]]:
-    """Return the mocks of a file, as POST mocks takes them. Raises: WrongUsage."""
+    """Return the mocks in a file, in the form of POST mocks. Raises: WrongUsage."""
     if file is None:
         return []
     try:
@@ -255,13 +258,13 @@ def _tell(arguments: Namespace, search: Search, outcomes: list[dict[str, Any]], 
     say(_("{found}; schedules tried: {tried} of {known}", found=found, tried=search.tried, known=search.known))
     if search.tried == 1:
         note(_("The effects have only one order; --faults also injects faults."))
-    with suppress(CommandFailed):  # an emulator without a console
+    with suppress(CommandFailed):  # the emulator has no console
         if page and not arguments.no_link:
             say(_("The outcomes in the console (the link works once):") + f"\n  {link(client, page)[0]}")
 
 
 def _tell_run(arguments: Namespace, view: Mapping[str, Any], outcome: Mapping[str, Any]) -> None:
-    """Say what a run has done whose execution stays."""
+    """Print the effects and the outcome of a single run, whose execution stays."""
     if wants_json(arguments):
         say_json({**outcome, "steps": steps_of(view), "deviations": deviations_in_words(view)})
         return
@@ -273,7 +276,7 @@ def _tell_run(arguments: Namespace, view: Mapping[str, Any], outcome: Mapping[st
 
 
 def _rows(outcome: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
-    """Yield the rows of an outcome, narrow enough for a page: its output, and what was called and pushed, each once."""
+    """Yield the rows of an outcome: its output, and the distinct calls and pushes, fitted to a page's width."""
     counts = Counter([*outcome["calls"], *outcome["messages"]])
     named = [(_effect(what), count) for what, count in counts.items()]
     effects = [what if count == 1 else f"{count} x {what}" for what, count in named]
@@ -286,6 +289,6 @@ def _rows(outcome: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _effect(what: str) -> str:
-    """Return a call or a push with its status, where it has one, in the user's language."""
+    """Return a call or push with its status, if any, in the user's language."""
     name, gap, status = what.rpartition(" ")
     return f"{name}{gap}{_(status)}" if status in {"succeeded", "failed"} else what

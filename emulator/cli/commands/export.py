@@ -1,4 +1,4 @@
-"""``export`` and ``diff``: what runs, written as deployment files, and compared with one."""
+"""``export`` and ``diff``: the emulator's resources as deployment files, and compared with one."""
 
 import os
 import shutil
@@ -48,11 +48,11 @@ FORMATS: Mapping[str, Callable[[Job], Written]] = {
 _CODE = "code"
 
 _SHOWN_FILES = 5
-"""Files of one resource's code of which a table names the difference."""
+"""The most differing files of one resource's code shown in a table."""
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
-    """Write what runs into a folder."""
+    """Write the emulator's resources into a folder."""
     groups = _groups(arguments.only)
     folder = Path(arguments.output).absolute()
     client = connected(settings)
@@ -84,7 +84,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
 
 
 def _project_name(folder: Path) -> str:
-    """Return the name of the folder one works in when the output goes into it, else that of the output's own."""
+    """Return the name of the working directory if the output is inside it, else of the output folder."""
     here, folder = Path.cwd().resolve(), folder.resolve()
     project = here if folder.is_relative_to(here) else folder
     return fitted(project.name or "exported", PROJECT)
@@ -99,10 +99,10 @@ def _groups(texts: Sequence[str]) -> list[str]:
 
 
 def _make_room(folder: Path, file: str, *, overwrite: bool) -> None:
-    """Refuse to write over what is there, unless *overwrite*, which takes away what an export has written before."""
+    """Refuse to overwrite existing files, unless *overwrite*, which deletes those of an earlier export."""
     if folder.is_file():
         raise WrongUsage(_("{folder} is a file", folder=folder))
-    there = [name for name in (file, _CODE) if os.path.lexists(folder / name)]  # a link would be written through
+    there = [name for name in (file, _CODE) if os.path.lexists(folder / name)]  # exists() misses a broken link
     if there and not overwrite:
         text = _("{folder} already contains {name}; choose another folder, or overwrite it with --overwrite")
         raise CommandFailed(text.format(folder=folder, name=there[0]))
@@ -111,7 +111,7 @@ def _make_room(folder: Path, file: str, *, overwrite: bool) -> None:
 
 
 def _read_back(client: Client, done: Written, content: Portable, folder: Path) -> None:
-    """Read the file as ``deploy`` would, to note what it does not say; HCL is not read here.
+    """Read the file as ``deploy`` would, to note what it lacks; HCL is not read.
 
     Raises: CommandFailed when it cannot be read.
     """
@@ -150,7 +150,7 @@ def _say(arguments: Namespace, path: Path, done: Written, content: Portable) -> 
 
 
 def _how_to_give(file: str, name: str) -> str:
-    """Return how a variable of an exported file gets its value."""
+    """Return how a variable of an exported file is given a value."""
     match file:
         case s_yaml.FILE:
             return f"export {name}=..."
@@ -161,7 +161,7 @@ def _how_to_give(file: str, name: str) -> str:
 
 
 def diff(arguments: Namespace, settings: Settings) -> int:
-    """Show what differs between a file and what runs; the exit code is 4 when anything does."""
+    """Print the differences between a file and the emulator; the exit code is 4 when there are any."""
     path = file_of(arguments.file)
     client = connected(settings)
     try:
@@ -184,7 +184,7 @@ def diff(arguments: Namespace, settings: Settings) -> int:
 
 
 def _compared(path: Path, target: Target, parameters: Mapping[str, str]) -> Blueprint:
-    """Return what a file says, also without its secrets, unless a name or the code depends on one.
+    """Return the blueprint of a file; secrets may be missing, unless a name or the code depends on one.
 
     Raises: FileProblems.
     """
@@ -232,7 +232,7 @@ def _row(each: Difference) -> dict[str, Any]:
 
 
 def _rows(each: Difference) -> Iterator[tuple[str, ...]]:
-    """Yield the rows of a table that show a difference; that of code has one for each of its first files."""
+    """Yield the table rows of a difference; one in code has a row for each of its first files."""
     whose = (each.resource.type, each.resource.logical)
     if not each.files:
         shown = _side if each.path in {"", _CODE} else _short
@@ -245,7 +245,7 @@ def _rows(each: Difference) -> Iterator[tuple[str, ...]]:
 
 
 def _words(files: Mapping[str, tuple[bool, bool]]) -> dict[str, tuple[str | None, str | None]]:
-    """Return what is said of each file of the code for both sides: None where it is not there."""
+    """Return the words for both sides of each differing file of the code: None where it does not exist."""
     return {
         name: (THIS, OTHER) if both == (True, True) else (THERE if both[0] else None, THERE if both[1] else None)
         for name, both in files.items()
@@ -253,7 +253,7 @@ def _words(files: Mapping[str, tuple[bool, bool]]) -> dict[str, tuple[str | None
 
 
 def _side(word: str | None) -> str:
-    """Return what is said of one side, in the user's language."""
+    """Return the word for one side, in the user's language."""
     return ABSENT if word is None else _(word)
 
 

@@ -1,4 +1,4 @@
-"""``flow``: flows, their executions and what happens in them."""
+"""``flow``: flows, their executions and histories."""
 
 import shlex
 from argparse import Namespace
@@ -29,7 +29,7 @@ def start(arguments: Namespace, settings: Settings) -> int:
     """Start an execution; with ``--follow`` the exit code says whether it succeeded."""
     if arguments.inputs:
         _leave_out("--inputs", {"--name": arguments.name, "--follow": arguments.follow})
-        from emulator.cli.commands.flow_bulk import start_many  # for many only
+        from emulator.cli.commands.flow_bulk import start_many  # only for several executions
 
         return start_many(arguments, settings, start_execution)
     check_input(arguments.input)
@@ -38,7 +38,7 @@ def start(arguments: Namespace, settings: Settings) -> int:
     client = connect(settings)
     started = start_execution(client, arguments.flow, arguments.input, arguments.name)
     if arguments.follow:
-        from emulator.cli.commands.flow_history import follow  # draws trees, which the other commands do not
+        from emulator.cli.commands.flow_history import follow  # imports what draws trees, rarely needed
 
         try:
             return follow(client, arguments, started["Name"])
@@ -50,7 +50,10 @@ def start(arguments: Namespace, settings: Settings) -> int:
 
 
 def _leave_out(what: str, given: dict[str, Any]) -> None:
-    """Raises: WrongUsage for an option that has no effect beside *what*."""
+    """Refuse options that have no effect together with *what*.
+
+    Raises: WrongUsage.
+    """
     for option in (name for name, value in given.items() if value):
         raise WrongUsage(_("{option} cannot be combined with {what}", option=option, what=what))
 
@@ -79,7 +82,7 @@ def show_list(arguments: Namespace, settings: Settings) -> int:
         headings = ("name", "created", "description")
         rows = [(flow["Name"], flow["CreatedTime"], short(flow.get("Description") or "", 60)) for flow in flows]
     else:
-        from emulator.cli.commands.flow_bulk import listed  # for executions only
+        from emulator.cli.commands.flow_bulk import listed  # only for executions
 
         flows = list(listed(client, arguments))
         headings = ("execution", "status", "started")
@@ -147,7 +150,7 @@ def delete(arguments: Namespace, settings: Settings) -> int:
 def stop(arguments: Namespace, settings: Settings) -> int:
     """Stop a running execution, or all that have not ended."""
     if arguments.all:
-        from emulator.cli.commands.flow_bulk import stop_all  # for many only
+        from emulator.cli.commands.flow_bulk import stop_all  # only for several executions
 
         return stop_all(arguments, settings)
     name_execution(arguments)
@@ -177,7 +180,7 @@ def schedules(arguments: Namespace, settings: Settings) -> int:
 
 
 def fire(arguments: Namespace, settings: Settings) -> int:
-    """Start what a schedule starts, now, whether it is enabled or not; its own next run stays where it is."""
+    """Start an execution as a schedule would, now, enabled or not; the schedule's next run does not change."""
     client = connect(settings)
     schedule = client.workflow("DescribeSchedule", FlowName=arguments.flow, ScheduleName=arguments.schedule)
     started = start_execution(client, arguments.flow, schedule["Payload"] or "{}")

@@ -38,13 +38,13 @@ FINAL = frozenset({"Succeeded", "Failed", "Stopped", "TimedOut"})
 WAIT_S = 60
 
 Outcome = tuple[str, str]
-"""The status of an execution, or ``refused``, and what there is to say of it."""
+"""The status of an execution, or ``refused``, and a text about it."""
 
 
 def start_many(
     arguments: Namespace, settings: Settings, start_execution: Callable[[Client, str, str], dict[str, Any]]
 ) -> int:
-    """Start an execution for each line of a file, some at a time, and wait for their ends."""
+    """Start an execution for each line of a file, several at a time, and wait for their ends."""
     try:
         lines = Path(arguments.inputs).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -89,7 +89,7 @@ def stop_all(arguments: Namespace, settings: Settings) -> int:
 
 
 def rerun(arguments: Namespace, settings: Settings) -> int:
-    """Run executions again that have failed, from the beginning or from a step."""
+    """Run failed executions again, from the beginning or from a step."""
     client = connect(settings)
     arguments.status = "Failed"
     file = arguments.definition
@@ -111,7 +111,7 @@ def rerun(arguments: Namespace, settings: Settings) -> int:
 
 
 def listed(client: Client, arguments: Namespace) -> Iterator[dict[str, Any]]:
-    """Yield the executions of a flow that ``--status``, ``--since`` and ``--error`` choose, newest first."""
+    """Yield the executions of a flow selected by ``--status``, ``--since`` and ``--error``, newest first."""
     chosen = {"Status": arguments.status} if arguments.status else {}
     if arguments.since:
         chosen["StartedTimeBegin"] = _since(client, arguments.since)
@@ -156,7 +156,7 @@ def _all(works: Sequence[tuple[str, Callable[[], Outcome]]], parallel: int) -> I
 
 
 def _line(name: str, status: str, text: str) -> str:
-    """Return what became of an execution, or of the one that *name* was run again as."""
+    """Return a line about the end of an execution, or of the new one for the execution *name*."""
     if status in FINAL:
         return f"{name} -> {text}: {translated_status(status)}"
     return f"{name}: {translated_status(status)} {short(text, 200)}"

@@ -1,4 +1,4 @@
-"""``flow step``, ``flow debug`` and ``flow fork``: flows under the glass."""
+"""``flow step``, ``flow debug`` and ``flow fork``: debugging of flows."""
 
 import json
 import shlex
@@ -71,7 +71,7 @@ def step(arguments: Namespace, settings: Settings) -> int:
 
 
 def _check_mocks(file: str, definition: "Standalone") -> None:
-    """Find mistakes in a file of mocks where their lines are known; the definition is the emulator's to refuse."""
+    """Find mistakes in a file of mocks here, where their lines are known; the emulator checks the definition."""
     # Imported here: the languages take longer to load than most commands take to run.
     from emulator.services.workflow.engine.language import DefinitionError
     from emulator.services.workflow.rehearsal.documents import CaseError, read_mock_file
@@ -110,7 +110,7 @@ def fork(arguments: Namespace, settings: Settings) -> int:
 
 
 def debug(arguments: Namespace, settings: Settings) -> int:
-    """Stop an execution at breakpoints, and perform there what standard input says, line by line."""
+    """Stop an execution at breakpoints, and perform commands from standard input there, line by line."""
     name_execution(arguments)
     client = connect(settings)
     flow = arguments.flow
@@ -129,7 +129,7 @@ def debug(arguments: Namespace, settings: Settings) -> int:
 
 
 class _Session:
-    """The talk with a person, or with a script, about one execution."""
+    """The dialogue with a person or a script about one execution."""
 
     def __init__(self, client: Client, flow: str, execution: str, *, as_json: bool) -> None:
         self._client = client
@@ -166,7 +166,7 @@ class _Session:
             pause(FOLLOW_INTERVAL_S)
 
     def _ask(self, state: dict[str, Any]) -> bool:
-        """Take lines until one of them lets the execution go on; False when there are no more, or one is ``quit``."""
+        """Read lines until one continues the execution; return False at the end of input or for ``quit``."""
         for line in self._lines:
             word, _space, rest = line.strip().partition(" ")
             action = _LETTERS.get(word, word)
@@ -184,7 +184,7 @@ class _Session:
         return False
 
     def _goes_on(self, state: dict[str, Any], action: str, rest: str) -> bool:
-        """Do what a line says, or say why not; return whether the execution goes on."""
+        """Perform a line, or print why it cannot be; return whether the execution continues."""
         try:
             if action == "break":
                 self._break(state, rest)

@@ -1,4 +1,4 @@
-"""What happens in an execution: ``flow history``, and what ``flow start --follow`` prints as it happens."""
+"""The history of an execution: ``flow history``, and the output of ``flow start --follow`` as it grows."""
 
 from argparse import Namespace
 from collections.abc import Iterator
@@ -22,13 +22,13 @@ def read_history(client: Client, flow: str, execution: str) -> Iterator[Event]:
 
 
 def follow(client: Client, arguments: Namespace, execution: str) -> int:
-    """Print what happens as it happens, then the result."""
+    """Print the events of an execution as they come, then the result."""
     printer = _Printer(arguments)
     if not printer.as_json:
         say(_("execution {name}", name=execution))
     seen = 0
     while True:
-        # Asked before the history, so that a final status means that the history is complete.
+        # The status is read before the history: when it is final, the history is complete.
         state = client.workflow("DescribeExecution", FlowName=arguments.flow, ExecutionName=execution)
         new = [event for event in read_history(client, arguments.flow, execution) if event["EventId"] > seen]
         if new:
@@ -42,7 +42,7 @@ def follow(client: Client, arguments: Namespace, execution: str) -> int:
 
 
 class _Printer:
-    """Prints new events in the form that was asked for: as JSON, one line each, or one line per step."""
+    """Prints new events in the requested form: as lines of JSON, or one line per step."""
 
     def __init__(self, arguments: Namespace) -> None:
         self.as_json = wants_json(arguments)

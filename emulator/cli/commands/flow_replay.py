@@ -1,4 +1,4 @@
-"""``flow replay`` and ``flow show``: histories from files, of this emulator or of the cloud."""
+"""``flow replay`` and ``flow show``: histories in files, of this emulator or of the cloud."""
 
 import json
 from argparse import Namespace
@@ -35,7 +35,7 @@ class UnreadableHistory(WrongUsage):
 
 
 def replay(arguments: Namespace, settings: Settings) -> int:
-    """Play a history to a definition; the exit code is 1 when the flow goes another way."""
+    """Replay a history with a definition; the exit code is 1 when the flow deviates from it."""
     # Imported here: the languages take longer to load than most commands take to run.
     from emulator.services.workflow.engine.language import DefinitionError
     from emulator.services.workflow.languages.document import read_document
@@ -53,7 +53,7 @@ def replay(arguments: Namespace, settings: Settings) -> int:
         write(Path(arguments.report), json.dumps(rehearsal.report(replayed), indent=2) + "\n")
     line = None
     if replayed.difference is not None:
-        # of a recorded step that the definition does not have, the line of what comes in its place
+        # for a recorded step that the definition lacks, the line of the step that replaces it
         steps = replayed.difference.step, replayed.difference.found.partition(" ")[2]
         line = next((found for step in steps if (found := rehearsal.line_of(root, step)) is not None), None)
     if wants_json(arguments):
@@ -138,7 +138,7 @@ def _history(file: str) -> "tuple[Any, list[Entered]]":
 
 
 def _definition(arguments: Namespace, document: Any, account: str) -> "tuple[Standalone, str]":
-    """Return the definition and where it is: the file that is named, or one that the history brings."""
+    """Return the definition and its place: a file, or the definition contained in the history."""
     from emulator.services.workflow.languages.references import standalone
     from emulator.services.workflow.rehearsal.replay import definition_in
 

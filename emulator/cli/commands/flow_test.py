@@ -1,4 +1,4 @@
-"""``flow test`` and ``flow cases``: cases of flows run here, without an emulator, and what they leave out."""
+"""``flow test`` and ``flow cases``: test cases of flows, run here without an emulator, and their coverage."""
 
 import json
 import os
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     from emulator.services.workflow.rehearsal.coverage import Coverage, Item
 
 SUFFIXES = (".test.yaml", ".test.yml", ".test.json")
-"""How files of cases are called when a folder is given."""
+"""Suffixes of files of cases, for a folder."""
 
 NO_CASES = 5
-"""The exit code when nothing was run, as pytest's."""
+"""The exit code when no case was run, as pytest's."""
 
 _OUTSIDE_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-"""Characters that no XML can have, not even escaped."""
+"""Characters that XML cannot contain, not even escaped."""
 
 MANY = 2000
-"""From so many cases on it pays to start more processes."""
+"""The number of cases from which further processes are started."""
 
 
 class Unusable(CommandFailed):
@@ -65,7 +65,7 @@ class Ran(NamedTuple):
 
 
 def test(arguments: Namespace, settings: Settings) -> int:
-    """Run cases; the exit code is 0 when all went as expected, 1 when not, 2 for a bad file, 5 for none."""
+    """Run cases; the exit code is 0 when all pass, 1 when not, 2 for an invalid file, 5 without any case."""
     began = SystemClock().monotonic()
     parameters = parameters_of(arguments.parameter)
     within = Path(arguments.within) if arguments.within else None
@@ -131,7 +131,7 @@ def _files(names: Sequence[str]) -> list[Path]:
 
 
 def _read(file: Path, parameters: Mapping[str, str], within: Path | None = None) -> "Suite":
-    from emulator.services.workflow.rehearsal.cases import read_suite  # loads the languages
+    from emulator.services.workflow.rehearsal.cases import read_suite  # imports the expression languages
     from emulator.services.workflow.rehearsal.documents import CaseError
 
     try:
@@ -147,7 +147,7 @@ def _run(suite: "Suite", chosen: list[int], jobs: int) -> "tuple[Coverage, list[
     if len(chosen) < MANY or jobs < 2:
         ran = _run_some(suite, chosen)
     else:
-        from concurrent.futures import ProcessPoolExecutor  # for many cases only
+        from concurrent.futures import ProcessPoolExecutor  # only for many cases
 
         size = -(-len(chosen) // jobs)
         parts = [chosen[at : at + size] for at in range(0, len(chosen), size)]
@@ -194,7 +194,7 @@ def _tell(results: "Iterable[tuple[Suite, Coverage, list[Ran]]]", *, with_covera
 
 
 def covered_lines(flow: str, coverage: "Coverage") -> Iterator[str]:
-    """Yield what was taken of a flow, by kinds, and what was not."""
+    """Yield lines about the covered parts of a flow, by kind, and about those that are not."""
     from emulator.services.workflow.rehearsal.coverage import KINDS
 
     counts = [(kind, *coverage.counts(kind)) for kind in KINDS]
@@ -256,9 +256,10 @@ def _write(path: Path, text: str) -> None:
 
 
 def _update(suite: "Suite", ran: list[Ran], parameters: Mapping[str, str]) -> int:
-    """Write what came in the place of what was expected, for the members that a failed case expects.
+    """Replace the expected values of failed cases by the actual ones.
 
-    Returns how many of these fail still, such as one that expects nothing and does not succeed.
+    Only members that a case expects are replaced. Returns how many cases still fail, such as one without expectations
+    that does not succeed.
     """
     from emulator.services.workflow.rehearsal.updating import updated
 
@@ -280,7 +281,7 @@ def _update(suite: "Suite", ran: list[Ran], parameters: Mapping[str, str]) -> in
 
 
 def cases(arguments: Namespace, settings: Settings) -> int:
-    """Print cases for what the cases so far leave out of a flow, or write them to a file."""
+    """Print cases for the parts of a flow that are not covered yet, or write them to a file."""
     from emulator.services.workflow.engine.language import DefinitionError
     from emulator.services.workflow.rehearsal.cases import load_program
     from emulator.services.workflow.rehearsal.proposals import propose
@@ -304,7 +305,7 @@ def cases(arguments: Namespace, settings: Settings) -> int:
     if wants_json(arguments):
         say_json({"cases": proposed, "missing": [item._asdict() for item in missing]})
         return DONE
-    import yaml  # here only: slow to import
+    import yaml  # slow to import, and rarely needed
 
     folder = Path(arguments.output).parent if arguments.output else Path()
     given = {"parameters": dict(parameters)} if parameters else {}

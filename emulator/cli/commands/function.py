@@ -1,4 +1,4 @@
-"""``function``: the functions themselves, through the API the SDKs use, and their sessions."""
+"""``function``: functions and their sessions, through the API that SDKs use."""
 
 from argparse import Namespace
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def list_functions(arguments: Namespace, settings: Settings) -> int:
 
 
 def _listed(client: Client) -> Iterator[Fields]:
-    """Yield functions as their operation answers them, ``function`` being what commands call each."""
+    """Yield functions as the API returns them; ``function`` is the name that commands take."""
     for service in _pages(client, f"/{FC_VERSION}/services", "services"):
         name = service["serviceName"]
         for row in _pages(client, f"/{FC_VERSION}/services/{quote(name, safe='')}/functions", "functions"):
@@ -53,7 +53,7 @@ def _pages(client: Client, path: str, member: str) -> Iterator[dict[str, Any]]:
 
 
 def sessions(arguments: Namespace, settings: Settings) -> int:
-    """List the sessions of a function, or of all, with the instances that they are bound to."""
+    """List the sessions of a function, or of all, with their instances."""
     client = connect(settings)
     rows = client.admin("GET", "sessions", function=arguments.function, region=client.keys.region)["sessions"]
     headings = ("function", "qualifier", "session", "kind", "status", "instance", "until")

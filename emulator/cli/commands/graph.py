@@ -1,7 +1,7 @@
 """``flow graph``: a flow, or one of its executions, as a picture or as Mermaid text.
 
-A tutorial's client records its executions before it deletes their flow, in a file with one line of JSON per finished
-execution: the answer of DescribeExecution, with every event as ``Events``. The last of them is drawn.
+A tutorial's client records its executions, before it deletes their flow, in a file with one line of JSON per finished
+execution: the answer of DescribeExecution, with every event as ``Events``. The last one is drawn.
 """
 
 import json
@@ -42,7 +42,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
 
 def open_picture(path: Path) -> None:
     """Show a picture in the user's browser, if there is one."""
-    import webbrowser  # for --open only
+    import webbrowser  # only for --open
 
     if not webbrowser.open(path.absolute().as_uri()):
         complain(_("{file} cannot be opened: there is no browser", file=path))
@@ -51,7 +51,7 @@ def open_picture(path: Path) -> None:
 def write(path: Path, text: str) -> None:
     """Write the text of a picture to a file.
 
-    Raises: CommandFailed when that is not possible.
+    Raises: CommandFailed when the file cannot be written.
     """
     try:
         path.write_text(text, encoding="utf-8")
@@ -62,7 +62,7 @@ def write(path: Path, text: str) -> None:
 def picture(definition: str, title: str, execution: Execution | None, form: str) -> str:
     """Return the text of a picture of a flow in the form ``svg`` or ``mermaid``.
 
-    Raises: CommandFailed for a definition that is no flow.
+    Raises: CommandFailed for an invalid definition.
     """
     # Imported here: reading definitions takes longer to load than most commands take to run.
     from emulator.drawing import picture as drawing
@@ -75,7 +75,7 @@ def picture(definition: str, title: str, execution: Execution | None, form: str)
 
 
 def picture_of_execution(described: Mapping[str, Any], history: Iterable[Event], form: str) -> str:
-    """Return the text of a picture of an execution, of the answer of DescribeExecution and every event.
+    """Return the text of a picture of an execution, given the answer of DescribeExecution and all events.
 
     Raises: CommandFailed as `picture` does.
     """
@@ -97,7 +97,7 @@ def _drawn(client: Client, arguments: Namespace) -> str:
 
 @contextmanager
 def record_file() -> Iterator[Path | None]:
-    """Offer the name of a file for a record, which goes with the context; None when there is no room for one."""
+    """Yield a path for a record, removed at the end of the block; None when no temporary file can be made."""
     try:
         folder = TemporaryDirectory(prefix="localyun-", ignore_cleanup_errors=True)
     except OSError as error:
@@ -109,24 +109,24 @@ def record_file() -> Iterator[Path | None]:
 
 
 def read_record(path: Path | None) -> list[Recorded]:
-    """Return the executions of a record in their order; those that were cut off, or none at all, are left out."""
+    """Return the executions in a record, in order; incomplete lines are left out."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines() if path is not None else []
-    except OSError:  # no execution came to its end
+    except OSError:  # no execution has ended yet
         return []
     events = []
     for line in lines:
         try:
             events.append(json.loads(line))
-        except ValueError:  # the disk was full, and the client has said so
+        except ValueError:  # a line is incomplete when the disk was full; the client has reported that
             continue
     return events
 
 
 def draw_last(recorded: Sequence[Recorded], path: Path) -> bool:
-    """Draw the last of some executions to *path*, as Mermaid text or SVG by its suffix. Returns whether that was done.
+    """Draw the last of some executions to *path*, as Mermaid text or SVG by its suffix. Returns whether it was drawn.
 
-    A picture that cannot be drawn is reported and is no failure: the tutorial has run.
+    A picture that cannot be drawn is reported but does not fail the command, as the tutorial has run.
     """
     if not recorded:
         complain(_("no graph: no execution has ended"))
@@ -143,9 +143,9 @@ def draw_last(recorded: Sequence[Recorded], path: Path) -> bool:
 
 
 def _make_folder(folder: Path) -> None:
-    """Make a folder and those it is in; only the user may enter new ones, as one may be the state folder.
+    """Make a folder and its parents; new ones are private, as one may be the state folder.
 
-    Raises: CommandFailed when that is not possible.
+    Raises: CommandFailed when a folder cannot be made.
     """
     try:
         for each in (*reversed(folder.parents), folder):

@@ -1,7 +1,7 @@
-"""``init``: a small project to begin with: a function, its deployment file, a test, what git and editors read.
+"""``init``: a small project to begin with: a function, its deployment file, a test, settings for git and editors.
 
-The files lie in ``emulator/cli/projects``, a folder for each template and two that several share, with ``.in`` behind
-their names, so that nothing takes them for files of this program; ``dot-`` stands for a dot.
+The files are in ``emulator/cli/projects``, a folder for each template and two shared ones. Their names end in ``.in``,
+so that no tool takes them for files of this program; ``dot-`` stands for a dot.
 """
 
 import shlex
@@ -32,7 +32,7 @@ _FIRST_CALLS = {
 def run(arguments: Namespace, settings: Settings) -> int:
     """Write the files of a template into a folder, all of them or none.
 
-    Raises: CommandFailed when one of them is there already, or cannot be written.
+    Raises: CommandFailed when one of them exists or cannot be written.
     """
     folder = Path(arguments.folder)
     files = project(arguments.template, fitted(folder.resolve().name or "project", PROJECT))

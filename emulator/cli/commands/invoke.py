@@ -1,4 +1,4 @@
-"""``invoke``: call a function as an SDK would; ``trigger``: list the triggers of functions and fire them by hand."""
+"""``invoke``: call a function as an SDK would; ``trigger``: list the triggers of functions and fire them manually."""
 
 import json
 import sys
@@ -33,7 +33,7 @@ from emulator.kernel.function_names import read_function
 
 
 class Called(NamedTuple):
-    """How a call of a function ended; ``error`` is the type of the function's failure, empty when there was none."""
+    """The end of a function call; ``error`` is the type of the function's failure, "" for none."""
 
     request_id: str
     error: str
@@ -83,7 +83,7 @@ def _call_later(arguments: Namespace, settings: Settings, event: bytes) -> int:
 
 
 def _show_end(arguments: Namespace, request_id: str, end: Mapping[str, Any]) -> int:
-    """Print how an asynchronous call ended: what it returned on standard output, the rest beside it."""
+    """Print the end of an asynchronous call: the result on standard output, the rest on standard error."""
     body = a2b_base64(end["body"])
     succeeded = end["status"] == "Succeeded"
     if wants_json(arguments):
@@ -108,10 +108,10 @@ def _show_end(arguments: Namespace, request_id: str, end: Mapping[str, Any]) -> 
 
 
 def show_called(called: Called, *, with_log: bool, raw: bool = False) -> int:
-    """Print what a function returned, and on standard error its log; the exit code is 1 when the function failed.
+    """Print the function's result, and its log on standard error; the exit code is 1 when the function failed.
 
-    Text ends with a newline, as what comes next in a pipe or a log of a build does not begin in its last line; bytes
-    that are no text, and with *raw* all, are written as they are.
+    A text is ended with a newline, so that what follows in a pipe or a build log begins on its own line; binary
+    results, and with *raw* all, are written unchanged.
     """
     if with_log and called.log:
         sys.stderr.write(called.log.rstrip("\n") + "\n")
@@ -145,7 +145,7 @@ def _call(arguments: Namespace, settings: Settings, event: bytes) -> Called:
 
 
 def path_of(function: str) -> str:
-    """Return the path that invokes ``[SERVICE/]FUNCTION[.QUALIFIER]``, or ``SERVICE.QUALIFIER/FUNCTION``.
+    """Return the path for invoking ``[SERVICE/]FUNCTION[.QUALIFIER]`` or ``SERVICE.QUALIFIER/FUNCTION``.
 
     Raises: WrongUsage.
     """
@@ -169,7 +169,7 @@ def _event(arguments: Namespace) -> bytes:
 
 
 def read_event(name: str) -> bytes:
-    """Return what the file *name* holds, or standard input for ``-``.
+    """Return the content of the file *name*, or of standard input for ``-``.
 
     Raises: CommandFailed.
     """
@@ -189,7 +189,7 @@ def _content(body: bytes) -> Any:
 
 
 def call_debugged(arguments: Namespace, settings: Settings, event: bytes) -> Called:
-    """Call the function with a debugger in it; print the launch configuration on standard error meanwhile.
+    """Call the function under a debugger, and print the launch configuration on standard error.
 
     Raises: NoEmulator, CallRefused, CommandFailed.
     """
@@ -226,8 +226,7 @@ def _introduce(function: str, debugger: Mapping[str, Any], *, waits: bool) -> No
 def launch_configuration(function: str, debugger: Mapping[str, Any]) -> dict[str, Any]:
     """Return the entry of ``launch.json`` that attaches to *debugger*, a step of the admin page's answer.
 
-    Code that is used in place maps to itself. A package that was uploaded has been unpacked elsewhere: then the folder
-    opened in the editor is taken for its source.
+    Code of the functions folder is mapped to itself. An uploaded package is mapped to the folder opened in the editor.
 
     Source: VS Code, Python debugging (attach by ``connect``) and Node.js debugging (``localRoot``, ``remoteRoot``).
     """
@@ -290,14 +289,14 @@ def fire(arguments: Namespace, settings: Settings) -> int:
 
 
 def _queue_of(config: dict[str, Any]) -> str:
-    """Return the queue that an EventBridge trigger takes messages from, such as ``queue orders``; else nothing."""
+    """Return the queue that an EventBridge trigger reads, such as ``queue orders``; "" for other triggers."""
     parameters = (config.get("eventSourceConfig") or {}).get("eventSourceParameters") or {}
     name = (parameters.get("sourceMNSParameters") or {}).get("QueueName")
     return _("queue {name}", name=name) if name else ""
 
 
 def _about(row: dict[str, Any]) -> str:
-    """Return what a trigger fires on: its address, its times, or its source and what that still waits for."""
+    """Return the source of a trigger: its address, its times, or its event source with what it waits for."""
     config = row["config"]
     if row["urls"]:
         return f"{row['urls'][0]} ({config.get('authType')}: {' '.join(config.get('methods', ()))})"

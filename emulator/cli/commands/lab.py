@@ -1,4 +1,4 @@
-"""What tests need: ``clock``, ``settle``, ``skip``, ``fault``, ``mock``, ``sink`` and ``checkpoint``."""
+"""Tools for tests: ``clock``, ``settle``, ``skip``, ``fault``, ``mock``, ``sink`` and ``checkpoint``."""
 
 import json
 from argparse import ArgumentTypeError, Namespace
@@ -41,7 +41,7 @@ _JUMPS_SHOWN = 20
 
 
 def clock(arguments: Namespace, settings: Settings) -> int:
-    """Print the time and what comes, or move the clock."""
+    """Print the time and the coming events, or move the clock."""
     body = _change(arguments.action, arguments.value)
     client = connect(settings)
     answer = client.admin("GET", "clock") if body is None else client.admin("POST", "clock", body)
@@ -60,13 +60,13 @@ def clock(arguments: Namespace, settings: Settings) -> int:
 
 
 def _event(what: str) -> str:
-    """Return the kind of an event in the user's language, with the name or number behind it."""
+    """Return the kind of an event in the user's language, with the name or number that follows it."""
     kind, rest = parted(what)
     return _(kind) + rest
 
 
 def _change(action: str | None, value: str | None) -> dict[str, Any] | None:
-    """Return the body that asks for a change, None for a look. Raises: WrongUsage."""
+    """Return the body of the request for a change, None to only show the clock. Raises: WrongUsage."""
     if action == "advance" and value is None:
         raise WrongUsage(_("clock advance needs a duration, such as localyun clock advance 1h30m"))
     if action == "to" and value is None:
@@ -121,7 +121,7 @@ def skip(arguments: Namespace, settings: Settings) -> int:
 
 
 def _note_jumps(begin: str, jumped: list[dict[str, Any]]) -> None:
-    """Print what a skip has jumped over, apart from its result, the time."""
+    """Print, on standard error, the events that a skip has jumped over."""
     if not jumped:
         note(_("there is no next event; the time is still {time}", time=begin))
         return
@@ -133,7 +133,7 @@ def _note_jumps(begin: str, jumped: list[dict[str, Any]]) -> None:
 
 
 def _not_done(arguments: Namespace, refusal: CallRefused) -> int:
-    """Print what is in the way, which the answer names, and fail. Raises: CallRefused when it does not."""
+    """Print the unfinished work that the answer lists, and fail. Raises: CallRefused when it lists none."""
     if "active" not in refusal.content:
         raise refusal
     if wants_json(arguments):
@@ -182,7 +182,7 @@ def add_fault(arguments: Namespace, settings: Settings) -> int:
 
 
 def add_mock(arguments: Namespace, settings: Settings) -> int:
-    """Answer calls of a function in its place."""
+    """Mock a function, or a task of a flow."""
     answers = _answers(arguments)
     target = _nonempty({"function": arguments.function, "step": arguments.step, "action": arguments.action})
     if len(target) != 1:
@@ -222,14 +222,14 @@ def _returned(text: str) -> Any:
 
 
 def calls(arguments: Namespace, settings: Settings) -> int:
-    """Print the calls that a mock, or a function, has had."""
+    """Print the calls of a mock or a function."""
     name = arguments.mock
     page = f"mocks/{quote(name)}/calls" if name.startswith("mock-") else f"calls/{quote(name)}"
     return show_table(arguments, _CALLS, connect(settings).admin("GET", page)["calls"])
 
 
 def add_sink(arguments: Namespace, settings: Settings) -> int:
-    """Make an address that keeps what it is sent, and print it."""
+    """Create an address that records the requests it receives, and print it."""
     answers = [{"status": status} for status in arguments.status or ()]
     made = connect(settings).admin("POST", "sinks", {"answers": answers})
     return tell(arguments, made["url"], made)
@@ -238,13 +238,13 @@ def add_sink(arguments: Namespace, settings: Settings) -> int:
 def list_sinks(arguments: Namespace, settings: Settings) -> int:
     """List the sinks."""
     sinks = connect(settings).admin("GET", "sinks")["sinks"]
-    rows = [[sink[name] for name in _SINKS.values()] for sink in sinks]  # addresses uncut
+    rows = [[sink[name] for name in _SINKS.values()] for sink in sinks]  # addresses are printed in full
     return show_rows(arguments, tuple(_SINKS), rows, sinks)
 
 
 def show_sink(arguments: Namespace, settings: Settings) -> int:
-    """Print what a sink has received."""
-    name = arguments.name.rstrip("/").rpartition("/")[2]  # its address will do
+    """Print the requests a sink has received."""
+    name = arguments.name.rstrip("/").rpartition("/")[2]  # an address is accepted as well as a name
     requests = connect(settings).admin("GET", f"sinks/{quote(name, safe='')}")["requests"]
     if not arguments.full or wants_json(arguments):
         return show_table(arguments, _REQUESTS, requests)
@@ -270,7 +270,7 @@ def list_checkpoints(arguments: Namespace, settings: Settings) -> int:
 
 
 def _remove(page: str, arguments: Namespace, settings: Settings) -> int:
-    """Remove one of what a page lists, or all."""
+    """Remove one resource of an admin page's list, or all."""
     one = f"{page}/{quote(arguments.name, safe='')}" if arguments.name else page
     done = connect(settings).admin("DELETE", one)
     return tell(arguments, _("removed {number}", number=done["removed"]), done)
@@ -291,11 +291,11 @@ def _nonempty(members: dict[str, Any]) -> dict[str, Any]:
 _PIECE_BYTES = 16 * 1024 * 1024
 
 PRESENT = "exported"
-"""The name of the checkpoint that an export of the present state is made of."""
+"""The name of the temporary checkpoint for an export of the present state."""
 
 
 def save_checkpoint(arguments: Namespace, settings: Settings) -> int:
-    """Keep the whole state under a name."""
+    """Save the whole state under a name."""
     client = connect(settings)
     there = {each["name"] for each in client.admin("GET", "checkpoints")["checkpoints"]}
     done = client.admin("POST", _checkpoint(arguments.name))
@@ -304,13 +304,13 @@ def save_checkpoint(arguments: Namespace, settings: Settings) -> int:
 
 
 def restore_checkpoint(arguments: Namespace, settings: Settings) -> int:
-    """Put a state back."""
+    """Restore a checkpoint."""
     done = connect(settings).admin("POST", _checkpoint(arguments.name) + "/restore")
     return tell(arguments, _("restored {name}", name=arguments.name), done)
 
 
 def delete_checkpoint(arguments: Namespace, settings: Settings) -> int:
-    """Forget a checkpoint."""
+    """Delete a checkpoint."""
     done = connect(settings).admin("DELETE", _checkpoint(arguments.name))
     return tell(arguments, _("deleted {name}", name=arguments.name), done)
 
@@ -336,7 +336,7 @@ def export_checkpoint(arguments: Namespace, settings: Settings) -> int:
 
 
 def import_checkpoint(arguments: Namespace, settings: Settings) -> int:
-    """Make a checkpoint of a file; without a name for it, put its state in the place of the present one."""
+    """Import a checkpoint from a file; without a name for it, restore it at once."""
     client = connect(settings)
     name = arguments.name or PRESENT
     try:

@@ -1,4 +1,4 @@
-"""``logs``: what functions have written, or all that came of one request; ``trace``: its causes and effects as a tree.
+"""``logs``: the logs of functions, or all lines caused by a request; ``trace``: its causes and effects as a tree.
 
 With ``--otlp`` a trace is sent as spans too (extra ``localyun[otel]``).
 """
@@ -28,7 +28,7 @@ from emulator.config import Settings
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
-    """Print the last lines and, when asked to, each new one until interrupted; with ``--json`` an object per line."""
+    """Print the last lines and, with ``--follow``, new ones until interrupted; with ``--json`` an object per line."""
     if arguments.lines < 0:
         raise WrongUsage(_("--lines must not be negative"))
     if arguments.request and (arguments.function or arguments.follow):
@@ -51,7 +51,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
 
 
 def _lines_of_request(client: Client, id: str) -> list[dict[str, Any]]:
-    """Return the recent lines that a request caused; another *id* stands for the request at the beginning of its trace.
+    """Return the recent lines caused by a request; any other *id* stands for the request that began its trace.
 
     Raises: CommandFailed when there are none.
     """
@@ -69,7 +69,7 @@ def _lines_of_request(client: Client, id: str) -> list[dict[str, Any]]:
 
 
 def _as_object(line: str, function: str) -> dict[str, str]:
-    """Return a line with its function, which leads the line when the lines of all functions are shown."""
+    """Return a line with its function, which begins the line when those of all functions are shown."""
     if function:
         return {"function": function, "line": line}
     name, mark, rest = line.partition(": ")
@@ -77,7 +77,7 @@ def _as_object(line: str, function: str) -> dict[str, str]:
 
 
 def _print_trace(arguments: Namespace, lines: list[dict[str, Any]]) -> int:
-    """Print what came of a request: function output is led by the function, other lines are as in the server's log."""
+    """Print the lines of a request: function output with the function's name, other lines as in the server's log."""
     for line in lines:
         if wants_json(arguments):
             say_json_line(line)
@@ -122,11 +122,11 @@ _NANOS = 1_000_000
 def export_spans(answer: dict[str, Any], url: str) -> int:
     """Send the tree of a trace as spans to *url* (``/v1/traces`` is added to a bare address); return how many.
 
-    Ids follow from those of the tree, so sending twice gives the same spans. Times are the emulator's.
+    Ids are derived from those of the tree, so sending twice gives the same spans. Times are the emulator's.
 
-    Raises: CommandFailed without the extra, or when the collector does not take the spans.
+    Raises: CommandFailed without the extra, or when the collector refuses the spans.
     """
-    import hashlib  # spans only
+    import hashlib  # only needed for spans
 
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -172,7 +172,7 @@ def export_spans(answer: dict[str, Any], url: str) -> int:
     try:
         result = exporter.export(spans)
     finally:
-        exporter.shutdown()  # type: ignore[no-untyped-call]  # the library leaves it out
+        exporter.shutdown()  # type: ignore[no-untyped-call]  # the library does not annotate it
     if result is not SpanExportResult.SUCCESS:
         raise CommandFailed(_("the spans could not be sent to {url}: {error}", url=url, error=result.name))
     return len(spans)

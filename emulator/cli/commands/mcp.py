@@ -12,7 +12,7 @@ from emulator.config import Settings
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
-    """Serve over standard input and output, or over HTTP; with ``--print-config`` print what editors need.
+    """Serve over standard input and output, or over HTTP; with ``--print-config`` print the configuration for editors.
 
     Raises: CommandFailed.
     """
@@ -35,12 +35,12 @@ def run(arguments: Namespace, settings: Settings) -> int:
 
 
 def _from_anywhere(executable: str) -> str:
-    """Return an executable for the settings of a user, which are of no folder."""
+    """Return an executable that a user's settings can name, which do not depend on a folder."""
     return executable if Path(executable).name == executable else str(Path(executable).absolute())
 
 
 def configuration(executable: str, *words: str) -> str:
-    """Return the files by which common editors and assistants find the server; no token is needed.
+    """Return the configuration files of common editors and assistants for the server; no token is needed.
 
     *executable* with *words* is the command.
     """

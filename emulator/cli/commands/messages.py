@@ -32,11 +32,11 @@ _COLUMNS = {
 
 
 _MANAGED = ("QueueType", "DlqPolicy")
-"""What only the management API shows of a queue."""
+"""Attributes of a queue that only the management API returns."""
 
 
 def _create(kind: str, arguments: Namespace, settings: Settings) -> int:
-    """Create a queue or topic; nothing changes when it exists with the same attributes."""
+    """Create a queue or topic; does nothing when it exists with the same attributes."""
     name = getattr(arguments, kind.lower())
     content = element(kind, chosen(kind, arguments))
     Mns(connect(settings)).call("PUT", path_of(f"{kind.lower()}s", name), content)
@@ -44,7 +44,7 @@ def _create(kind: str, arguments: Namespace, settings: Settings) -> int:
 
 
 def _delete(kind: str, arguments: Namespace, settings: Settings) -> int:
-    """Delete a queue and its messages, or a topic, its subscriptions and what is on its way."""
+    """Delete a queue and its messages, or a topic, its subscriptions and its undelivered messages."""
     name = getattr(arguments, kind.lower())
     Mns(connect(settings)).call("DELETE", path_of(f"{kind.lower()}s", name))
     return tell(arguments, _("deleted {name}", name=name), {f"{kind}Name": name})
@@ -63,7 +63,7 @@ def list_queues(arguments: Namespace, settings: Settings) -> int:
 
 
 def attributes(arguments: Namespace, settings: Settings) -> int:
-    """Print the attributes of a queue, after changing those that are given."""
+    """Print the attributes of a queue, after changing those given as options."""
     client = connect(settings)
     service = Mns(client)
     path = path_of("queues", arguments.queue)
@@ -100,13 +100,13 @@ def send(arguments: Namespace, settings: Settings) -> int:
 
 
 def _post(settings: Settings, path: str, message: Fields) -> Fields:
-    """Send or publish a message and return what the service says of it."""
+    """Send or publish a message and return the service's answer."""
     root = Mns(connect(settings)).call("POST", path, element("Message", message))
     return {} if root is None else fields(root)
 
 
 def receive(arguments: Namespace, settings: Settings) -> int:
-    """Receive messages; the exit code is 1 when there was none in time."""
+    """Receive messages; the exit code is 1 when none came in time."""
     service = Mns(connect(settings))
     path = path_of("queues", arguments.queue, "messages")
     query = {"numOfMessages": arguments.number}
@@ -122,7 +122,7 @@ def receive(arguments: Namespace, settings: Settings) -> int:
 
 
 def peek(arguments: Namespace, settings: Settings) -> int:
-    """Print visible messages and leave them as they are; the exit code is 1 when there is none."""
+    """Print visible messages without hiding them; the exit code is 1 when there is none."""
     query = {"peekonly": "true", "numOfMessages": arguments.number}
     service = Mns(connect(settings))
     return _show(arguments, service, _messages(service, path_of("queues", arguments.queue, "messages"), query))
@@ -132,7 +132,7 @@ def _messages(service: Mns, path: str, query: dict[str, str | int]) -> list[Fiel
     try:
         root = service.call("GET", path, query=query)
     except CallRefused as refusal:
-        if refusal.code == "MessageNotExist":  # how the service says that a queue has nothing to give
+        if refusal.code == "MessageNotExist":  # the service's answer when a queue has no message to deliver
             return []
         raise
     return [] if root is None else [fields(message) for message in root.all("Message")]
@@ -150,7 +150,7 @@ def _show(arguments: Namespace, service: Mns, messages: Sequence[Fields]) -> int
 
 
 def _none_visible(service: Mns, queue: str) -> str:
-    """Return the sentence about a queue that has given nothing: how many messages cannot be received yet."""
+    """Return the sentence about an empty answer of a queue: how many messages cannot be received yet."""
     root = service.call("GET", path_of("queues", queue))
     counts = {} if root is None else fields(root)
     hidden, delayed = counts.get("InactiveMessages", 0), counts.get("DelayMessages", 0)
@@ -207,7 +207,7 @@ def publish(arguments: Namespace, settings: Settings) -> int:
 
 
 def subscribe(arguments: Namespace, settings: Settings) -> int:
-    """Subscribe an endpoint; nothing changes when it exists with the same attributes."""
+    """Subscribe an endpoint; does nothing when the subscription exists with the same attributes."""
     client = connect(settings)
     subscription = chosen("Subscription", arguments) | {"Endpoint": _endpoint(client, arguments.endpoint)}
     path = path_of("topics", arguments.topic, "subscriptions", arguments.subscription)
@@ -225,7 +225,7 @@ def subscribe(arguments: Namespace, settings: Settings) -> int:
 
 
 def _endpoint(client: Client, endpoint: str) -> str:
-    """Return the endpoint's full form; ``queue:NAME`` is short for the queue's."""
+    """Return the endpoint's full form; ``queue:NAME`` stands for the queue's."""
     if not endpoint.startswith(_QUEUE):
         return endpoint
     return f"acs:mns:{client.keys.region}:{client.account}:queues/{endpoint.removeprefix(_QUEUE)}"

@@ -1,4 +1,4 @@
-"""``record``: run a program with the emulator in the cloud's place, and keep its requests with the answers."""
+"""``record``: run a program with the emulator in the cloud's place, and record its requests with the answers."""
 
 from argparse import Namespace
 from base64 import b64decode
@@ -14,7 +14,7 @@ from emulator.config import Settings
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
-    """Run the command as ``exec`` does and write what was recorded meanwhile; its exit code is ours.
+    """Run the command as ``exec`` does, write the recording and return the command's exit code.
 
     Raises: WrongUsage, CommandFailed, NoEmulator.
     """

@@ -1,4 +1,4 @@
-"""One emulator (``stop``, ``status``, ``reset``), all of this user (``list``), and this installation.
+"""One emulator (``stop``, ``status``, ``reset``), all emulators of this user (``list``), and this installation.
 
 The last are ``version``, ``config``, ``env`` (how to point programs at it) and ``account``: each further account has
 keys and resources of its own. ``console`` opens the emulator's pages in a browser.
@@ -46,7 +46,7 @@ STATUS = (
     *("waiting", "problems", "counts", "regions", "places", "ok", "available", "clock", "queues", "topics"),
     *("triggers", "flows", "records"),
 )
-"""Words of the status, for the catalogues."""
+"""Words in the status, for the catalogues."""
 
 _LISTED = ("http", "https", "pid", "account", "state", "version", "installation")
 
@@ -54,7 +54,7 @@ _LISTED = ("http", "https", "pid", "account", "state", "version", "installation"
 def stop(arguments: Namespace, settings: Settings) -> int:
     """End the emulator and wait until it has ended, also when its state folder was deleted meanwhile.
 
-    Raises: CommandFailed when another folder's emulator answers, which goes on running; NoEmulator.
+    Raises: CommandFailed when another folder's emulator answers, which keeps running; NoEmulator.
     """
     if (orphan := _without_files(settings)) is not None:
         ask_to_end(orphan.pid)
@@ -75,13 +75,13 @@ def stop(arguments: Namespace, settings: Settings) -> int:
 
 def _say_stopped(arguments: Namespace, settings: Settings, address: str) -> int:
     said = _("stopped {address}", address=address)
-    if (origin := settings.origins["state"]) != "default":  # perhaps not the one of this folder
+    if (origin := settings.origins["state"]) != "default":  # perhaps not the emulator of this folder
         said = _("{stopped} of {state} ({origin})", stopped=said, state=settings.config.state, origin=origin)
     return tell(arguments, said, {"stopped": address})
 
 
 def _without_files(settings: Settings) -> Running | None:
-    """Return the running emulator of the state folder if its file of keys, which lets it be called, is gone."""
+    """Return the running emulator of the state folder if the file of keys, needed to call it, was deleted."""
     state = settings.config.state
     if (state / keyfile.FILE_NAME).exists():
         return None
@@ -94,7 +94,7 @@ def _stopping(state: str) -> str:
 
 
 def _nothing_stopped() -> str:
-    """Return that no emulator was stopped, and how to stop one that does run."""
+    """Return the message that no emulator was stopped, and how to stop a running one."""
     match running():
         case []:
             return _("Nothing was stopped: you have no running emulator.")
@@ -107,7 +107,7 @@ def _nothing_stopped() -> str:
 def end(client: Client) -> None:
     """End the emulator of *client* and wait until it has ended.
 
-    Raises: NoEmulator, CallRefused; CommandFailed when it goes on running.
+    Raises: NoEmulator, CallRefused; CommandFailed when it keeps running.
     """
     client.admin("POST", "stop")
     _wait_for_end(client.endpoint.http, lambda: _has_ended(client))
@@ -146,7 +146,7 @@ def show_list(arguments: Namespace, settings: Settings) -> int:
 
 
 def _answers(entry: Running) -> bool:
-    """Whether the emulator of an entry is there; its process's number may be another program's by now."""
+    """Whether the emulator of an entry is running; its process id may belong to another program by now."""
     try:
         health = Client(Endpoint(http=entry.http, source=entry.state), None, entry.state).ping()
     except CommandFailed:
@@ -155,7 +155,7 @@ def _answers(entry: Running) -> bool:
 
 
 def status(arguments: Namespace, settings: Settings) -> int:
-    """Print what is running and what it serves."""
+    """Print the state and the content of the emulator."""
     client = connected(settings)
     answer = client.admin("GET", "status")
     if wants_json(arguments):
@@ -184,7 +184,7 @@ def _readable(value: Any) -> str:
 
 
 def reset(arguments: Namespace, settings: Settings) -> int:
-    """Delete every resource the services keep, or what the one option names."""
+    """Delete the state of all services, or of the resource given by an option."""
     client = connected(settings)
     names = ("service", "queue", "topic", "flow", "function")
     scope = {name: value for name in names if (value := getattr(arguments, name))}
@@ -214,7 +214,7 @@ def list_accounts(arguments: Namespace, settings: Settings) -> int:
 
 
 def remove_account(arguments: Namespace, settings: Settings) -> int:
-    """Forget an account and its key; what it has made stays until `reset`."""
+    """Delete an account, its key and its resources."""
     done = connect(settings).admin("DELETE", f"accounts/{quote(arguments.account, safe='')}")
     return tell(arguments, _("removed {name}", name=arguments.account), done)
 
@@ -243,7 +243,7 @@ def config(arguments: Namespace, settings: Settings) -> int:
 
 
 def shown_settings(settings: Settings) -> list[tuple[str, Any, str]]:
-    """Return the name, value and source of every setting, in JSON's terms and without secrets."""
+    """Return name, value and source of every setting, as JSON values and without secrets."""
     rows = []
     for option in OPTIONS:
         value = _plain(getattr(settings.config, option.name))
@@ -254,7 +254,7 @@ def shown_settings(settings: Settings) -> list[tuple[str, Any, str]]:
 
 
 def _plain(value: Any) -> Any:
-    """Return *value* in JSON's terms."""
+    """Return *value* as a JSON value."""
     if isinstance(value, PurePath):
         return str(value)
     if isinstance(value, tuple):
@@ -300,7 +300,7 @@ def env(arguments: Namespace, settings: Settings) -> int:
     account = client.account_of(health)
     region = str(health.get("region") or keys.region or DEFAULT_REGION)
     pairs = variables(client.endpoint.http, keys, account, region)
-    if keys.admin_token:  # the keys of a state folder: commands that need its admin token work from anywhere
+    if keys.admin_token:  # these keys come from a state folder: its admin token lets commands work from any folder
         pairs["LOCALYUN_STATE"] = str(settings.config.state.absolute())
         pairs["LOCALYUN_TOKEN"] = keys.admin_token
     if health and (proxy := client.admin_address("proxy", "served")) is not None:
@@ -315,7 +315,7 @@ def env(arguments: Namespace, settings: Settings) -> int:
 
 
 def variables(address: str, keys: InstallationKeys, account: str, region: str) -> dict[str, str]:
-    """Return what points this command and the official SDKs' credentials at the emulator at *address*."""
+    """Return the variables that lead this command and the official SDKs' credentials to the emulator at *address*."""
     return {
         "LOCALYUN_ENDPOINT": address,
         "LOCALYUN_ACCESS_KEY_ID": keys.access_key_id,
@@ -342,7 +342,7 @@ def _assignment(shell: str, name: str, value: str) -> str:
 
 
 def console(arguments: Namespace, settings: Settings) -> int:
-    """Open the console, or print the link that does so once and within a minute."""
+    """Open the console, or print a link that opens it once within a minute."""
     address, seconds = link(connect(settings), arguments.page, check=True)
     if arguments.print_only:
         say(address)
@@ -359,16 +359,17 @@ def open_address(address: str) -> None:
 
     Raises: CommandFailed when there is none.
     """
-    import webbrowser  # only here: it looks for every browser there is
+    import webbrowser  # slow: it searches for all browsers
 
     if not webbrowser.open(address):
         raise CommandFailed(_("there is no browser; localyun console --print prints a link to open elsewhere"))
 
 
 def link(client: Client, page: str = "", *, check: bool = False) -> tuple[str, int]:
-    """Return an address that opens a page of the console once, and for how many seconds.
+    """Return an address that opens a page of the console once, and the seconds for which it is valid.
 
-    Raises: NoEmulator; CommandFailed for an emulator without a console; CallRefused with *check* for no such page.
+    Raises: NoEmulator; CommandFailed for an emulator without a console; with *check* CallRefused when the page does not
+    exist.
     """
     client.compare()
     try:

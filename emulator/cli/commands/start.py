@@ -1,4 +1,4 @@
-"""``start``: an emulator in the foreground, with reasons instead of tracebacks when it cannot start."""
+"""``start``: an emulator in the foreground, with messages instead of tracebacks when it cannot start."""
 
 import asyncio
 import contextlib
@@ -45,27 +45,27 @@ from emulator.storage.migration import StateTooNew
 _log = logging.getLogger(__name__)
 
 _NO_ROOM = "socket.accept() out of system resource"
-"""The start of asyncio's message that it cannot accept a connection; it comes once per free place of the backlog."""
+"""The beginning of asyncio's message that it cannot accept a connection, repeated for each place of the backlog."""
 
 _TOO_LATE = "Exception in callback BaseSelectorEventLoop._start_serving"
-"""The start of its message that it wanted to go on accepting connections of a closed listener."""
+"""The beginning of asyncio's message that it could not resume accepting on a listener that was closed."""
 
 _QUIET_S = 10.0
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
-"""Errors of a write, which do not name the file; other errors without a file are about addresses."""
+"""Errors of writes, which do not name the file; other errors without a file are about addresses."""
 
 
 _OLDEST = 2
 _LONG_S = 0.01
-"""A collection that takes longer than this is not made again over the same objects."""
+"""Seconds; after a longer garbage collection its survivors are exempted from further ones."""
 
 _NO_HANDLES = (errno.EMFILE, errno.ENFILE)
 _HANDLES_OF_A_START = 16
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
-    """Run an emulator until it is stopped by a signal or by ``localyun stop``. Raises: WrongUsage."""
+    """Run an emulator until a signal or ``localyun stop`` ends it. Raises: WrongUsage."""
     if unknown := system.unknown_names():
         fields = {"variable": system.VARIABLE, "name": unknown[0], "known": enumerated((*system.NAMES, "all"))}
         raise WrongUsage(_("{variable} has no {name}; there are {known}", **fields))
@@ -84,7 +84,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
         reason = explain(error, settings)
         if reason is None:
             raise
-        log.close()  # first what led to it, then the reason
+        log.close()  # the log is written out before the reason
         complain(reason)
         return 1
     finally:
@@ -93,11 +93,11 @@ def run(arguments: Namespace, settings: Settings) -> int:
 
 
 class Survivors:
-    """Exempts what has survived a long collection of garbage from the next ones, which would take as long again.
+    """Exempts objects that have survived a long garbage collection from later ones, which would take as long again.
 
-    Such a collection looks at everything that is in memory, thousands of queues for example, while the loop stands
-    still. What is exempt goes when nothing refers to it any more; cycles among it stay, so that a collection which is
-    short exempts nothing. To be called by the collector. Source: documentation of ``gc.callbacks`` and ``gc.freeze``.
+    A full collection visits every object in memory, thousands of queues for example, while the loop is blocked. Exempt
+    objects are still freed by reference counting, but cycles among them are not; so short collections exempt nothing.
+    For ``gc.callbacks``. Source: documentation of ``gc.callbacks`` and ``gc.freeze``.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -105,7 +105,7 @@ class Survivors:
         self._began_s = 0.0
 
     def __call__(self, phase: str, about: Mapping[str, int]) -> None:
-        """Note the begin of a collection, and look at its end how long it took."""
+        """Record the begin of a collection, and at its end exempt the survivors if it was long."""
         if phase == "start":
             self._began_s = self._clock.monotonic()
         elif about["generation"] == _OLDEST and self._clock.monotonic() - self._began_s > _LONG_S:
@@ -119,7 +119,7 @@ async def _serve(config: Config, *, as_json: bool) -> None:
     survivors = Survivors(SystemClock())
     gc.callbacks.append(survivors)
     try:
-        # In a thread, because it waits for the disk: calls that have waited for the services come first.
+        # In a thread, because it waits for the disk while calls wait to be served.
         await asyncio.to_thread(_announce, config, emulator.keys, await emulator.status(), as_json)
         await emulator.stopped.wait()
     finally:
@@ -130,7 +130,7 @@ async def _serve(config: Config, *, as_json: bool) -> None:
 
 
 async def started(config: Config) -> Emulator:
-    """Return an emulator that listens; on the next pair where an ``auto`` port was taken since it was found free.
+    """Return an emulator that listens; when an ``auto`` port was taken in the meantime, on the next pair of ports.
 
     Raises: as `Emulator.start`; CommandFailed when no port nearby is free.
     """
@@ -144,14 +144,14 @@ async def started(config: Config) -> Emulator:
         try:
             await emulator.start()
         except PortInUse as error:
-            if error.port in {config.port, config.https_port}:  # somebody chose it
+            if error.port in {config.port, config.https_port}:  # a port that was configured is not replaced
                 raise
         else:
             return emulator
 
 
 def _announce(config: Config, keys: InstallationKeys, status: Mapping[str, Any], as_json: bool) -> None:
-    """Record and print where the emulator is."""
+    """Record and print the addresses of the emulator."""
     kept = keyfile.load(replace(config, access_key_id=None, access_key_secret=None, account_id=None, region=None))
     endpoint.write(config.state, status["http"], status["https"], None if keys == kept else keys)
     endpoint.register(status, config.state)
@@ -162,7 +162,7 @@ def _announce(config: Config, keys: InstallationKeys, status: Mapping[str, Any],
 
 
 def explain(error: BaseException, settings: Settings) -> str | None:
-    """Return what is wrong and what to do about it; None for an error that is a bug of ours."""
+    """Return what is wrong and what to do about it; None for an error that is a bug of the emulator."""
     state = settings.config.state
     match error:
         case OSError() | sqlite3.OperationalError() if _lacks_handles(error):
@@ -209,7 +209,7 @@ def explain(error: BaseException, settings: Settings) -> str | None:
 
 
 def _lacks_handles(error: OSError | sqlite3.OperationalError) -> bool:
-    """Whether an error came for want of file handles; SQLite says only that it cannot open its file."""
+    """Whether an error comes from a lack of file handles; SQLite only says that it cannot open its file."""
     if isinstance(error, OSError):
         return error.errno in _NO_HANDLES
     opened: list[int] = []
@@ -225,7 +225,7 @@ def _lacks_handles(error: OSError | sqlite3.OperationalError) -> bool:
 
 
 def _port_taken(port: int) -> str:
-    """Return who has the port, and how to start all the same."""
+    """Return which program has the port, and how to start nevertheless."""
     advice = _("Start on the next free ports with --port auto, or choose them with --port and --https-port.")
     addresses = {f"http://127.0.0.1:{port}", f"https://127.0.0.1:{port}"}
     owner = next((each for each in endpoint.running() if {each.http, each.https} & addresses), None)
@@ -246,14 +246,14 @@ def _folder_taken(error: FolderInUse, settings: Settings) -> str:
 
 
 class LoopErrors:
-    """The exception handler of the loop: its complaints in our words, and not a hundred times a second."""
+    """The loop's exception handler, which rewords asyncio's messages and limits their number."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._said_at: float | None = None
 
     def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Log once in a while that connections have to wait; pass everything else on."""
+        """Log at intervals that connections have to wait; pass other errors on."""
         message = str(context.get("message", ""))
         if message.startswith(_TOO_LATE) and isinstance(context.get("exception"), ValueError):
             return

@@ -1,8 +1,7 @@
-"""``support``: an archive of logs, settings, versions and findings, each without secrets, for a helper.
+"""``support``: an archive of logs, settings, versions and findings, without secrets, for a bug report.
 
-Secrets are collected where they are known to be (the key file, the database, the running emulator's record, the
-environment), and what looks like one is taken out as well, so that a secret of an earlier state folder in an old log
-does not get through.
+Known secrets are collected (from the key file, the database, the running emulator's record, the environment) and
+removed, and so is everything that looks like one, such as a secret of an earlier state folder in an old log.
 """
 
 import json
@@ -37,19 +36,19 @@ COLUMNS = {
     "workflow_secret": ("secret",),
     "workflow_executions": ("callback_token",),
 }
-"""Columns of the database that hold secrets as they are."""
+"""Columns of the database that contain secrets."""
 
 DOCUMENTS = {"fc_functions": ("config", "base"), "fc_versions": ("config", "content"), "fc_triggers": ("config",),
              "fc_services": ("config", "base"), "fc_domains": ("config",),
              "workflow_flows": ("environment",)}  # fmt: skip
-"""Columns with JSON in which values under the names of `_TELLING`, and all variables, are secrets."""
+"""Columns with JSON in which the values of names matching `_TELLING`, and all variables, are secrets."""
 
 _TELLING = re.compile(
     r"secret|token|password|passwd|privatekey|private_key|accesskey|access_key|credential|api_?key", re.I
 )
 _VARIABLES = re.compile(r"environment(?:_?variables)?|variables", re.IGNORECASE)
 _SHORTEST = 6
-"""A shorter value is no secret, and taking it out would make a text unreadable."""
+"""Shorter values are not secrets, and removing them would make texts unreadable."""
 
 _SHAPES = (
     re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL),
@@ -61,7 +60,7 @@ _SHAPES = (
     ),
     re.compile(r"\b[0-9a-f]{40,}\b"),
 )
-"""What secrets look like: private keys, key ids, users of addresses, signatures, assignments, generated secrets."""
+"""Patterns of secrets: private keys, key ids, user names in addresses, signatures, assignments, generated secrets."""
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
@@ -92,14 +91,14 @@ def run(arguments: Namespace, settings: Settings) -> int:
 
 
 class Secrets:
-    """The secrets of one state folder; `masked` takes them out of a text."""
+    """The secrets of one state folder."""
 
     def __init__(self, values: Iterable[str]) -> None:
         secrets = sorted({value for value in values if len(value) >= _SHORTEST}, key=lambda value: (-len(value), value))
         self.values = tuple(secrets)
 
     def masked(self, text: str) -> str:
-        """Return *text* without secrets, also where JSON or a URL has written them with escapes."""
+        """Return *text* without secrets, also where they are escaped as in JSON or URLs."""
         for value in self.values:
             if value in text:
                 text = text.replace(value, MASK)
@@ -164,7 +163,7 @@ def _of_cell(value: Any, *, is_document: bool) -> Iterator[str]:
 
 
 def _telling(content: Any, *, all_of_it: bool) -> Iterator[str]:
-    """Yield the texts under telling names, and all below variables."""
+    """Yield the texts of names matching `_TELLING`, and all below variables."""
     if isinstance(content, str):
         if all_of_it:
             yield content
@@ -181,7 +180,7 @@ def _telling(content: Any, *, all_of_it: bool) -> Iterator[str]:
 
 
 def _texts(content: Any) -> Iterator[tuple[str, str]]:
-    """Yield each text of a document with the name it stands under."""
+    """Yield each text of a document with the name of its member."""
     if isinstance(content, dict):
         for key, value in content.items():
             if isinstance(value, str):
@@ -191,7 +190,7 @@ def _texts(content: Any) -> Iterator[tuple[str, str]]:
 
 
 LOG_BYTES = 2 * 1024 * 1024
-"""So much of the end of each log is packed."""
+"""Bytes packed from the end of each log."""
 
 _MOST_ENTRIES = 2000
 
@@ -219,7 +218,7 @@ def write(target: Path, config: Config, secrets: Secrets, documents: Mapping[str
 
 
 def versions() -> dict[str, Any]:
-    """Return what runs here: localyun, Python, the system, SQLite and every installed distribution."""
+    """Return the versions of localyun, Python, the system, SQLite and every installed distribution."""
     return {
         "localyun": __version__,
         "python": sys.version,
@@ -250,7 +249,7 @@ def _end_of(path: Path) -> str:
 
 
 def _listing(state: Path) -> Iterator[str]:
-    """Yield mode, size and name of what is in the state folder; names of code and objects are left out."""
+    """Yield mode, size and name of the files in the state folder, without those of code and objects."""
     paths = [state, *(path for path in sorted(state.glob("*")))] if state.is_dir() else []
     for path in [*paths, *sorted(state.glob("ca/*")), *sorted(state.glob("logs/*"))][:_MOST_ENTRIES]:
         with suppress(OSError):
@@ -259,7 +258,7 @@ def _listing(state: Path) -> Iterator[str]:
 
 
 def _tables(path: Path) -> dict[str, Any]:
-    """Return the schema versions and how many rows each table has; what of it can be read."""
+    """Return the schema versions and the number of rows of each table, as far as they can be read."""
     tables: dict[str, Any] = {}
     if not path.is_file():
         return tables

@@ -1,4 +1,4 @@
-"""``tutorial``: the sample applications, run against an emulator that is started when none answers."""
+"""``tutorial``: run the sample applications; an emulator is started when none answers."""
 
 import json
 import os
@@ -49,13 +49,13 @@ SDK_PACKAGES = {
     "core": ("aliyunsdkcore", "aliyunsdkfnf"),
     "tea": ("alibabacloud_fnf20190315", "alibabacloud_tea_openapi"),
 }
-"""What each generation of the workflow SDK installs; a tutorial may name more."""
+"""The packages of each generation of the workflow SDK; a tutorial may need more."""
 
 PICTURES = "graphs"
-"""The folder in the state folder that the pictures of executions go to."""
+"""The folder for pictures of executions, in the state folder."""
 
 _EVENT = '{"event": '
-"""How a line of the tutorial's program begins that holds an event."""
+"""The beginning of an output line of the tutorial's program that contains an event."""
 
 PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
@@ -68,7 +68,7 @@ def show_list(arguments: Namespace, settings: Settings) -> int:
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
-    """Run one tutorial to its end; the exit code is 0 when it went as its README promises.
+    """Run one tutorial to its end; the exit code is 0 when the result is that of its README.
 
     With ``--json`` progress goes to the error stream, without links, and the executions are printed at the end.
     """
@@ -99,7 +99,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
         succeeded = code == 0
         executions = recorded.read_record(record)
         if not succeeded:
-            client.health()  # says so when the emulator has ended, and how to start it again; the SDK adds nothing
+            client.health()  # reports that the emulator has ended and how to start it again; the SDK's error does not
         complaints.seek(0)
         if words := complaints.read().strip():
             note(words)
@@ -122,7 +122,7 @@ def _page(execution: Mapping[str, Any]) -> str:
 
 
 def _open(client: Client, execution: Mapping[str, Any], picture: Path | None) -> None:
-    """Show the page of an execution in the browser; its picture when this emulator has no pages."""
+    """Open the page of an execution in the browser; its picture if the emulator has no console."""
     try:
         address = link(client, _page(execution))[0]
     except CommandFailed:
@@ -136,13 +136,13 @@ def _open(client: Client, execution: Mapping[str, Any], picture: Path | None) ->
 
 
 def _say_link(tell: Callable[[str], None], text: str, client: Client, page: str) -> None:
-    """Print a link to a page of the console, on a line of its own, unless this emulator has none."""
+    """Print a link to a page of the console on its own line, if the emulator has one."""
     with suppress(CommandFailed):
         tell(f"{text}\n  {link(client, page)[0]}")
 
 
 def _place_of_picture(name: str | None, settings: Settings, tutorial: Tutorial) -> Path:
-    """Return the file to draw to: that of ``--graph``, or one in the state folder, away from the user's files."""
+    """Return the file for the picture: that of ``--graph``, or one in the state folder."""
     if name is None:
         return settings.config.state / PICTURES / f"{tutorial.name}.svg"
     if name == STANDARD_OUTPUT:
@@ -164,14 +164,14 @@ def _program(tutorial: Tutorial, client: Client, options: Sequence[str], record:
 
 
 def _run_client(program: Sequence[str], client: Client, output: TextIO | None, complaints: TextIO) -> int:
-    """Run a tutorial's program, which prints to *output* or else where we do; return its exit code, 0 as promised."""
+    """Run a tutorial's program with its output to *output*, or else to ours; return its exit code, 0 for success."""
     environ = _environment(client)
     done = subprocess.run(program, env=environ, stdout=output, stderr=complaints, check=False)  # noqa: S603 - our own program
     return done.returncode
 
 
 def _note_signal(code: int) -> None:
-    """Say which signal has ended a program that has left no words of its own."""
+    """Print which signal has ended a program."""
     if code < 0:
         complain(_("the tutorial's program was ended by {signal}", signal=signal.Signals(-code).name))
 
@@ -179,11 +179,11 @@ def _note_signal(code: int) -> None:
 def _show_steps(
     program: Sequence[str], client: Client, complaints: TextIO | None = None, tell: Callable[[str], None] = say
 ) -> int:
-    """Run a tutorial's program and print its events as steps; return its exit code, 0 when all went as promised."""
+    """Run a tutorial's program and print its events as steps; return its exit code, 0 for success."""
     style = Style.of_terminal()
     follower = Follower(style)
     environ = _environment(client)
-    with subprocess.Popen(program, env=environ, stdout=subprocess.PIPE, stderr=complaints, text=True) as process:  # noqa: S603 - as above
+    with subprocess.Popen(program, env=environ, stdout=subprocess.PIPE, stderr=complaints, text=True) as process:  # noqa: S603 - the program of the tutorial
         for line in process.stdout or ():
             if not line.startswith(_EVENT):
                 for shown in style.fold(line.rstrip("\n")):
@@ -205,7 +205,7 @@ def _check_sdk(packages: tuple[str, ...]) -> None:
 
 
 def _emulator(settings: Settings, tell: Callable[[str], None]) -> Client:
-    """Return a client for the emulator that answers, or for one started now."""
+    """Return a client for the emulator that answers, or for one that is started."""
     try:
         client = connected(settings)
     except (NoEmulator, OtherEmulator):
@@ -220,7 +220,7 @@ def _emulator(settings: Settings, tell: Callable[[str], None]) -> Client:
 
 
 def _on_free_ports(settings: Settings) -> Settings:
-    """Return *settings* with free ports where other programs have taken the usual ones."""
+    """Return *settings* with free ports where the default ones are taken."""
     changes: dict[str, object] = {}
     for name in ("port", "https_port"):
         port = getattr(settings.config, name)
@@ -230,7 +230,7 @@ def _on_free_ports(settings: Settings) -> Settings:
 
 
 def _environment(client: Client) -> Mapping[str, str]:
-    """Return what the program finds in its environment: the key, and no proxy between it and this machine."""
+    """Return the program's environment: with the key, and without a proxy for this machine."""
     inherited = {name: value for name, value in os.environ.items() if name.upper() not in PROXY_VARIABLES}
     keys = client.keys
     return inherited | {

@@ -1,4 +1,4 @@
-"""``usage``: what the cloud would meter for what has run, and what it would cost by a list of prices."""
+"""``usage``: usage as the cloud would meter it, and its cost by a price list."""
 
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
@@ -34,9 +34,9 @@ _SMALL, _LARGE = 1e-4, 1e6
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
-    """Print usage, with ``--prices`` what it would cost, or set the counters to 0.
+    """Print usage, with ``--prices`` also its cost, or set the counters to 0.
 
-    Raises: WrongUsage for a list of prices that cannot be read; CommandFailed.
+    Raises: WrongUsage for an invalid price list; CommandFailed.
     """
     if arguments.scale <= 0:
         raise WrongUsage(_("--scale takes a number above 0"))
@@ -67,7 +67,7 @@ def _read(file: str) -> PriceList:
 
 
 def _told(usage: Mapping[str, Any], lines: Sequence[Line], prices: PriceList | None, scale: float) -> dict[str, Any]:
-    """Return what ``--json`` prints."""
+    """Return the output of ``--json``."""
     told: dict[str, Any] = {
         "items": {item: amount * scale for item, amount in usage["items"].items()},
         "rows": [{**row, "amount": row["amount"] * scale} for row in usage["rows"]],
@@ -127,7 +127,7 @@ def _show_costs(amounts: Mapping[str, float], lines: Sequence[Line], prices: Pri
 
 
 def amount_text(amount: float) -> str:
-    """Return an amount for people: whole numbers as they are, others with six digits that count and no exponent."""
+    """Return an amount for people: whole numbers unchanged, others with six significant digits and no exponent."""
     if amount == int(amount) or abs(amount) >= _LARGE:
         return f"{amount:,.0f}"
     return f"{amount:,.6g}" if abs(amount) >= _SMALL else f"{amount:.10f}".rstrip("0").rstrip(".")

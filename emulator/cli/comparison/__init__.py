@@ -1,1 +1,1 @@
-"""Recordings of the real service beside the emulator: read, sent again, told apart, and redacted for others."""
+"""Comparing recordings of the real service with the emulator: reading, sending again, comparing answers, redacting."""

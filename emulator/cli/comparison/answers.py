@@ -1,7 +1,7 @@
-"""Two answers to one request: what differs, and which of their values stand for each other.
+"""Comparing two answers to one request: their differences, and which of their values correspond.
 
-Ids, receipt handles, tokens, times and hosts differ always: those of the recording are mapped to those that the
-emulator has given in the same place, and later requests are sent with them.
+Ids, receipt handles, tokens, times and hosts always differ: those of the recording are mapped to the emulator's in the
+same place, and later requests are sent with the latter.
 """
 
 import json
@@ -30,23 +30,23 @@ _OWN_VALUE: Final = re.compile(
     r"(?:id|ids|token|handle|etag|checksum|md5|uuid|nonce|secret|arn|url|host|hostid|endpoint|uri|logresult|revision"
     r"|domain|location|nextmarker|marker|key)$"
 )
-"""Ends of names whose values are an installation's own."""
+"""Suffixes of names whose values belong to an installation."""
 
 _TIMES: Final = re.compile(r"(?:time|date|at|expiration|timestamp|enqueue|visible|dequeue|expires)$")
 _SAID: Final = re.compile(r"(?:message|detail|cause|errormessage|description|recommend)$")
-"""Names of texts for people."""
+"""Suffixes of names of texts for people, which are not compared."""
 
 _PLAIN: Final = "=/:"
-"""What clients leave as it is in URLs."""
+"""Characters that clients do not escape in URLs."""
 
 _ISO: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
 _SHORTEST: Final = 6
-"""Shorter values are not mapped: they would be found in the middle of others."""
+"""The shortest value that is mapped; shorter ones would be found inside of others."""
 
 
 @frozen
 class Difference:
-    """What differs, where, and the two values in short."""
+    """A difference: its kind, its place, and the two values, shortened."""
 
     kind: Kind
     place: str
@@ -55,21 +55,21 @@ class Difference:
 
 
 class Counterparts(dict[str, str]):
-    """Values of the recording and those of the emulator that stand for them."""
+    """The emulator's values by the recorded values they correspond to."""
 
     def learn(self, recorded: str, here: str) -> None:
-        """Record that two values stand at the same place."""
+        """Record that two values, found in the same place, correspond."""
         if recorded != here and len(recorded) >= _SHORTEST and len(here) >= 1:
             self.setdefault(recorded, here)
 
     def learn_account(self, host: str, account: str) -> None:
-        """Record the account in front of a recorded host, such as ``123.mns.cn-hangzhou.aliyuncs.com``."""
+        """Record the account in a recorded host name, such as ``123.mns.cn-hangzhou.aliyuncs.com``."""
         first = host.partition(".")[0]
         if first.isdigit():
             self.learn(first, account)
 
     def applied(self, text: str, *, encoded: bool = False) -> str:
-        """Return *text* with the emulator's values; an *encoded* one is a URL or a form, with percent-escapes."""
+        """Return *text* with the emulator's values for recorded ones; *encoded*: in a URL or form, with escapes."""
         table: Mapping[str, str] = self
         if encoded:
             table = {
@@ -86,7 +86,7 @@ class Counterparts(dict[str, str]):
 def differences(
     recorded: tuple[int, Message], here: tuple[int, Message], mapping: Counterparts
 ) -> Iterator[Difference]:
-    """Yield what differs, and learn which values stand for each other."""
+    """Yield the differences of two answers, and learn which of their values correspond."""
     if recorded[0] != here[0]:
         yield Difference(kind="status", place="status", recorded=str(recorded[0]), here=str(here[0]))
     yield from _headers(recorded[1], here[1], mapping)
@@ -112,7 +112,7 @@ def _media_type(text: str) -> str:
 
 
 def content_of(message: Message) -> Any:
-    """Return the body as values where it is JSON or XML, else as text; None for an empty one."""
+    """Return the body as values if it is JSON or XML, else as text; None for an empty one."""
     text = message.body.strip()
     if not text:
         return None
@@ -132,7 +132,7 @@ def content_of(message: Message) -> Any:
 
 
 def _of_element(element: Element) -> Any:
-    """Return an element's children by name, those of one name as a list, or its text."""
+    """Return an element's children by name, repeated ones as a list; or its text."""
     if not element.children:
         return element.text
     members: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Recorded requests as calls: which operation of which service, and the same call signed for the emulator."""
+"""Recorded requests as calls: finding their service and operation, and signing them for the emulator."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -17,7 +17,7 @@ from emulator.wire.dates import http_date, iso_seconds
 from emulator.wire.request import OperationRequest
 
 SERVICES: Final = ("fc", "fnf", "mns", "mns-open", "ram", "sts")
-"""The fronts whose recordings are compared."""
+"""Fronts whose recorded requests are compared."""
 
 _RPC: Final = frozenset({"fnf", "mns-open", "ram", "sts"})
 
@@ -29,7 +29,7 @@ _OF_TRANSPORT: Final = frozenset(
         "x-fc-security-token", "security-token",
     }
 )  # fmt: skip
-"""Headers that belong to one sending of a request, or to whoever sent it."""
+"""Headers that belong to one transmission of a request, or to its sender."""
 
 _SIGNED: Final = frozenset(
     {"AccessKeyId", "Signature", "SignatureMethod", "SignatureNonce", "SignatureType", "SignatureVersion",
@@ -41,7 +41,7 @@ Signs = Callable[[Request, str, str], str]
 
 @frozen
 class Call:
-    """What a recorded request asks for. ``service`` is "" for what is no call of a service that is compared."""
+    """The service and operation of a recorded request; ``service`` is "" for one that is not compared."""
 
     service: str
     operation: str
@@ -96,15 +96,15 @@ def _operation(service: str, call: OperationRequest) -> str:
 
 
 def outgoing(exchange: Exchange, service: str, key: Key, host: str, *, now: Millis, nonce: str) -> Outgoing:
-    """Return a recorded request, whose values are the emulator's by now, signed with its keys in the same scheme."""
+    """Return a recorded request, already with the emulator's values, signed with its keys in the same scheme."""
     headers = {name.lower(): value for name, value in exchange.request.headers if name.lower() not in _OF_TRANSPORT}
-    headers["Host"] = host  # as the connection writes it, which adds one of its own otherwise
+    headers["Host"] = host  # as the connection writes it; otherwise it adds another one
     body = exchange.request.body
     if service in _RPC and "x-acs-action" not in headers:
         return _rpc(exchange, headers, body, key, now=now, nonce=nonce)
     target = _without_signature(exchange.target)
     if "x-acs-action" in headers:
-        import hashlib  # of this scheme only
+        import hashlib  # only this scheme needs it
 
         headers |= {"x-acs-date": iso_seconds(now), "x-acs-signature-nonce": nonce}
         headers["x-acs-content-sha256"] = hashlib.sha256(body).hexdigest()
@@ -134,7 +134,7 @@ def _rpc(exchange: Exchange, headers: dict[str, str], body: bytes, key: Key, *, 
 
 
 def _without_signature(target: str) -> str:
-    """Return a target without the parameters of a signature that stood in its query."""
+    """Return a target without the parameters of a signature in its query."""
     path, _, query = target.partition("?")
     kept = [part for part in query.split("&") if part and part.partition("=")[0] not in _SIGNED]
     return f"{path}?{'&'.join(kept)}" if kept else path

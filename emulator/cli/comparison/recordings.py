@@ -1,6 +1,7 @@
 """Recordings: HAR files, as browsers and proxies write them and `localyun record` does.
 
-Source: HTTP Archive 1.2. Bodies that are no text stand in base64, which proxies mark with ``encoding`` in either way.
+Source: HTTP Archive 1.2. Binary bodies are in base64, which proxies mark with ``encoding`` in requests as well as in
+responses.
 """
 
 import json
@@ -20,12 +21,12 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 class NoRecording(ValueError):
-    """The text is no HAR file; the message says why."""
+    """The text is not a HAR file; the message says why."""
 
 
 @frozen
 class Message:
-    """Headers and body of a request or an answer; ``lacks`` is the size of a body that the recording does not have."""
+    """Headers and body of a request or an answer; ``lacks`` is the size of a body missing in the recording."""
 
     headers: Pairs
     body: bytes
@@ -38,7 +39,7 @@ class Message:
 
 @frozen
 class Exchange:
-    """A request and its answer. ``began`` is when, as the recording writes it."""
+    """A request and its answer; ``began`` is its time as the recording writes it."""
 
     method: str
     url: str
@@ -49,7 +50,7 @@ class Exchange:
 
     @property
     def host(self) -> str:
-        """The host that the request went to, without a port."""
+        """The host of the request, without a port."""
         return urlsplit(self.url).hostname or ""
 
     @property
@@ -83,7 +84,7 @@ def _exchange(entry: Mapping[str, Any]) -> Exchange:
     return Exchange(
         method=str(request["method"]).upper(),
         url=str(request["url"]),
-        # browsers leave out bodies that are no text, and say how long they were
+        # browsers omit bodies that are not text, and give their length
         request=_message(request, sent, max(0, int(request.get("bodySize") or 0))),
         status=int(response.get("status") or 0),
         answer=_message(response, answered, int(content.get("size") or 0)),
@@ -96,15 +97,15 @@ def _message(content: Mapping[str, Any], body: bytes, size: int) -> Message:
 
 
 def _pairs(headers: Iterable[Mapping[str, Any]] | None) -> Pairs:
-    """Return headers without what HTTP/2 makes of the request line."""
+    """Return headers without the pseudo-headers of HTTP/2."""
     pairs = ((str(each["name"]), str(each["value"])) for each in headers or ())
     return tuple((name, value) for name, value in pairs if not name.startswith(":"))
 
 
 def _sent(content: Mapping[str, Any]) -> bytes:
-    """Return the body of a request, of a form also where only its parameters are written."""
+    """Return the body of a request; if only the parameters of a form are recorded, the form made of them."""
     if "text" not in content and content.get("params"):
-        from urllib.parse import urlencode  # some browsers write forms so
+        from urllib.parse import urlencode  # some browsers record the pairs of a form only
 
         return urlencode([(each["name"], each.get("value", "")) for each in content["params"]]).encode()
     return _body(content)

@@ -1,8 +1,8 @@
-"""Recordings without what is their owner's, fit to be given to others.
+"""Redaction of recordings, so that they can be given to others.
 
-Nothing is looked for and taken out: everything is taken out but what is known to be the service's. A word stays when it
-is part of the interface (names of attributes, operations, errors, headers, kinds, runtimes); every other word becomes a
-pseudonym, the same one each time, so that what belonged together still does. Payloads go whole.
+Nothing is searched for; everything is removed except what is known to be the service's. A word stays when it is part of
+the interface (names of attributes, operations, errors, headers, kinds, runtimes); every other word becomes a pseudonym,
+always the same, so that relations remain. Payloads are removed as a whole.
 """
 
 import ast
@@ -30,7 +30,7 @@ HOSTS: Final = {
     "ram": "ram.aliyuncs.com",
     "sts": "sts.cn-hangzhou.aliyuncs.com",
 }
-"""Where a redacted request goes: the host told the account and the region."""
+"""The hosts of redacted requests; the original ones contain the account and the region."""
 
 _HEADERS: Final = READ_HEADERS | {
     "accept", "x-acs-action", "x-acs-version", "x-fc-invocation-type", "x-fc-log-type",
@@ -41,17 +41,17 @@ _DROPPED: Final = frozenset(
     {"AccessKeyId", "Signature", "SignatureNonce", "SecurityToken", "Timestamp", "SignatureMethod", "SignatureVersion",
      "SignatureType"}
 )  # fmt: skip
-"""Parameters of a signature, which is made anew."""
+"""Parameters of a signature, which is made again."""
 
 _PAYLOADS: Final = frozenset({"messagebody", "input", "output", "event", "payload", "local", "body", "errormessage"})
-"""Names of what users send and get, in small letters: it goes whole."""
+"""Names, in lower case, of users' payloads, which are removed as a whole."""
 
 _MAPS: Final = frozenset({"environmentvariables", "tags", "labels", "userproperties", "annotations"})
-"""Names of maps whose keys are users' too."""
+"""Names of maps whose keys are the users' too."""
 
 _CODE: Final = frozenset({"zipfile", "code"})
 _HANDLER: Final = "def handler(event, context):\n    return event\n"
-"""In place of code: a function that returns what it is given, which payloads do without harm."""
+"""Replaces code: a function that returns its event, which works with redacted payloads."""
 
 _WORD: Final = re.compile(r"[^\s:/.,;=?&{}\[\]\"'<>()|$@!#*\\]+")
 _NUMBER: Final = re.compile(r"-?\d{1,6}(?:\.\d{1,3})?")
@@ -59,17 +59,17 @@ _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?")
 _PLAIN_TIME: Final = "2026-01-01T00:00:00Z"
 _MILLISECONDS: Final = 1_767_225_600_000
 _LARGEST: Final = 10_000_000
-"""Larger numbers could be an account's or a person's; those that are, become the beginning of 2026."""
+"""Larger numbers could identify an account or a person; they are replaced by the beginning of 2026."""
 
 
 class Redaction:
-    """Redacts recordings; a word has one pseudonym in all of them."""
+    """Redacts recordings; a word has the same pseudonym in all of them."""
 
     def __init__(self) -> None:
         self._pseudonyms: dict[str, str] = {}
 
     def redacted(self, exchanges: Iterable[Exchange]) -> list[Exchange]:
-        """Return the exchanges that are calls of a compared service, without what is their owner's."""
+        """Return the exchanges that are calls of a compared service, redacted."""
         pairs = ((each, call_of(each)) for each in exchanges)
         return [self._exchange(each, call.service, call.operation) for each, call in pairs if call.service]
 
@@ -144,7 +144,7 @@ class Redaction:
         return self._value(name, value)
 
     def _value(self, name: str, value: str) -> str:
-        """Return the value of an attribute; what a user sends or gets goes whole."""
+        """Return the redacted value of an attribute; payloads are removed as a whole."""
         if name.lower() in _PAYLOADS:
             return "{}" if value.startswith(("{", "[")) else "redacted" if value else ""
         if name not in vocabulary():
@@ -159,7 +159,7 @@ class Redaction:
         return self.text(value)
 
     def text(self, text: str) -> str:
-        """Return a text with every word that is not the service's replaced."""
+        """Return a text with every word that is not the service's replaced by its pseudonym."""
         if text in vocabulary() or _NUMBER.fullmatch(text):
             return text
         if _TIME.fullmatch(text):
@@ -169,11 +169,11 @@ class Redaction:
         return _WORD.sub(lambda found: self._word(found[0]), text)
 
     def _every_word(self, text: str) -> str:
-        """Return a text that is a user's alone, with no word of it left."""
+        """Return a text that is the user's own, with every word replaced."""
         return _WORD.sub(lambda found: self._pseudonym(found[0]), text)
 
     def _any_word(self, value: Any) -> str:
-        """Return a value of a user's map as `_every_word` does; one that is no text as the text of its JSON."""
+        """Return a value in a user's map with every word replaced; values other than text by the text of their JSON."""
         return self._every_word(value if isinstance(value, str) else json.dumps(value))
 
     def _word(self, word: str) -> str:
@@ -187,7 +187,7 @@ class Redaction:
 
 @cache
 def plain_code() -> bytes:
-    """Return the package that stands in place of every package."""
+    """Return the package that replaces every package."""
     package = io.BytesIO()
     with zipfile.ZipFile(package, "w") as archive:
         archive.writestr(zipfile.ZipInfo("index.py"), _HANDLER)
@@ -200,10 +200,10 @@ _METHODS: Final = frozenset({"GET", "PUT", "POST", "DELETE", "HEAD", "PATCH", "O
 
 @cache
 def vocabulary() -> frozenset[str]:
-    """Return the words of the interface: those that the emulator itself is written with, and its schemas.
+    """Return the words of the interface, taken from the emulator's source and its schemas.
 
     A word is a whole text of the services' source, such as a name of an attribute, an operation, an error or a state;
-    prose is none.
+    prose is left out.
     """
     words = set(_BESIDE)
     for schema in sorted(SCHEMAS.glob("*.json")):
@@ -232,7 +232,7 @@ _TEXT: Final = re.compile(r"[A-Za-z0-9$][\w./-]{0,60}")
 
 
 def _texts_of(tree: ast.AST) -> Iterator[str]:
-    """Yield the words of a module's texts that hold nothing but words; routes and the like in their parts."""
+    """Yield the texts in a module that consist of words only; routes and the like in their parts."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and "\n" not in node.value:
             text = re.sub(r"\{\w+\}", "", node.value)
@@ -241,11 +241,11 @@ def _texts_of(tree: ast.AST) -> Iterator[str]:
             if " " not in text or text.split(" ")[0] in _METHODS:
                 yield from _WORD.findall(text)
         elif isinstance(node, ast.keyword) and node.arg is not None:
-            yield node.arg  # members that are written as arguments
+            yield node.arg  # the names of keyword arguments are members too
 
 
 def _gather(schema: Any, words: set[str]) -> None:
-    """Collect the names and the choices of a JSON Schema, not its prose."""
+    """Collect the names and choices in a JSON Schema, without its prose."""
     if isinstance(schema, list):
         for each in schema:
             _gather(each, words)

@@ -1,4 +1,4 @@
-"""Buckets of the object storage and what is in them; without the extra there is a page that says how to get it."""
+"""Buckets of the object storage and their objects; without the extra, a page that says how to install it."""
 
 from flask import Blueprint, render_template
 

@@ -1,4 +1,4 @@
-"""Flows by hand: an editor whose definition is checked as one types, with its graph beside it."""
+"""The editor of flows: the definition is checked while it is typed, with its graph beside it."""
 
 import json
 
@@ -21,7 +21,7 @@ blueprint = Blueprint("designing", __name__, url_prefix="/design")
 
 _FLOW = PROVIDERS["fnf.flow"]
 _LONGEST = 100_000
-"""A longer definition is not drawn while it is typed."""
+"""The longest definition, in characters, that is drawn while it is typed."""
 
 BEGINNING = """version: v1
 type: flow
@@ -29,7 +29,7 @@ steps:
 - type: pass
   name: hello
 """
-"""What the editor of a new flow begins with."""
+"""The definition that the editor of a new flow begins with."""
 
 
 @blueprint.get("")
@@ -45,13 +45,13 @@ def new() -> str:
 def make() -> Response:
     """Make a flow."""
     name = field("name")
-    _call("CreateFlow", name, {"Description": "", **read(FLOW, RPC, request.form)})  # which the API wants to be named
+    _call("CreateFlow", name, {"Description": "", **read(FLOW, RPC, request.form)})  # the API requires a description
     return done("flows.show", name=name)
 
 
 @blueprint.get("/<name>")
 def edit(name: str) -> str:
-    """Show the editor of a flow as it is."""
+    """Show the editor of an existing flow."""
     shown = dict(_FLOW.show(OwnApis(view()), (name,), {}) or {})
     definition = str(shown.get("Definition") or "")
     rows = [*controls(FLOW, RPC, shown, chinese=g.language == "zh")]
@@ -60,7 +60,7 @@ def edit(name: str) -> str:
 
 @blueprint.post("/<name>")
 def change(name: str) -> Response:
-    """Change a flow; executions that run go on as they began."""
+    """Change a flow; running executions keep the earlier definition."""
     before = dict(_FLOW.show(OwnApis(view()), (name,), {}) or {})
     _call("UpdateFlow", name, read(FLOW, RPC, request.form, before))
     return done("flows.show", name=name)
@@ -75,7 +75,7 @@ def delete(name: str) -> Response:
 
 @blueprint.post("/check")
 def check() -> str:
-    """Answer what is wrong with a definition, else its graph."""
+    """Return the problems of a definition, or its graph."""
     return render_template("flow_checked.html", **_checked(request.form.get("Definition", "")))
 
 
@@ -86,7 +86,7 @@ def _call(action: str, name: str, settings: Row) -> None:
 
 
 def _checked(definition: str) -> Row:
-    """Return the ``problems`` of a definition with their places, and the ``graph`` of one that has none."""
+    """Return the ``problems`` of a definition with their places, or its ``graph`` when there are none."""
     text, say = definition.replace("\r\n", "\n"), catalogue(g.language).gettext
     try:
         read_program(text)

@@ -1,4 +1,4 @@
-"""Explorations: the distinct outcomes of a flow, each with the schedule that leads there, and two of them compared."""
+"""Explorations: the distinct outcomes of a flow, each with a schedule that produces it, and two of them compared."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -58,7 +58,7 @@ def compare(id: str) -> str:
 
 
 class _Told:
-    """An outcome, read: the events of its history, its effects in the form of events, and what its side shows."""
+    """An outcome, parsed: the events of its history, its effects in the form of events, and the row of its side."""
 
     def __init__(self, outcome: Row, exploration: Row) -> None:
         self.events = _history(outcome["events"])
@@ -80,7 +80,7 @@ def _readable(outcome: Row) -> Row:
 
 
 def _counted(names: Iterable[str]) -> list[str]:
-    """Return each effect, a name and how it ended, once, with how often it is there."""
+    """Return each distinct effect (a name and its result) with its number of occurrences."""
     said = ((_ended(name), count) for name, count in Counter(names).items())
     return [name if count == 1 else f"{count} x {name}" for name, count in said]
 
@@ -91,7 +91,7 @@ def _ended(effect: str) -> str:
 
 
 def _history(told: list[Any]) -> list[HistoryEvent]:
-    """Return the events of a history, none of one that cannot be read."""
+    """Return the events of a history, an empty list for one that cannot be parsed."""
     try:
         return [event_of(each) for each in read_history(told)]
     except NoHistory:

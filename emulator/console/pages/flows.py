@@ -35,13 +35,13 @@ from emulator.wire.yaml import UnreadableYaml, plain_value, read_nodes
 blueprint = Blueprint("flows", __name__, url_prefix="/flows")
 
 _EVENTS = 1_000
-"""Events read in one go: more would keep the loop from other work."""
+"""The most events read in one call, so that the loop is not blocked."""
 
 _ANY = ExecutionFilter()
 _COMING = 1_000
 _OTHERS = 20
 _RERUN = 100
-"""So many executions are started again in one go."""
+"""The most executions started again at once."""
 
 
 @blueprint.get("")
@@ -111,7 +111,7 @@ def execution(name: str, execution: str) -> str:
 
 @blueprint.get("/<name>/executions/<execution>/frames")
 def changes(name: str, execution: str) -> Row:
-    """Answer the history as what changes in the picture, for the slider (`emulator.console.frames`)."""
+    """Return the history as changes of the picture, for the slider (`emulator.console.frames`)."""
     view().call(view().workflow.executions.get, view().tenant, name, execution)
     return frames(_history(name, execution), _said)
 
@@ -166,7 +166,7 @@ def fork(name: str, execution: str) -> Response:
 
 @blueprint.post("/<name>/executions/<execution>/debug")
 def debug(name: str, execution: str) -> Response:
-    """Add a breakpoint, remove one, or do something at a stop."""
+    """Add or remove a breakpoint, or continue from a stop."""
     path = f"{_path(name, execution)}/debug"
     action = field("action")
     if action == "break":
@@ -205,7 +205,7 @@ def _path(flow: str, execution: str) -> str:
 
 
 def _object(name: str) -> Row | None:
-    """Return the JSON object of a field, None when it is left empty. Raises: FormRefused."""
+    """Return the JSON object in a form field, None when it is empty. Raises: FormRefused."""
     text = field(name)
     try:
         value = large_json.loads(text.encode("utf-8", "replace")) if text else None
@@ -225,7 +225,7 @@ def executions_of(flow: str, limit: int, start: str, criteria: ExecutionFilter =
 
 
 def _reader(flow: str, name: str) -> Any:
-    """Return what reads the events of an execution from an id on, a page of them."""
+    """Return a function that reads a page of an execution's events from an id on."""
 
     def read(start: int, *, whole: bool = False, limit: int = _EVENTS) -> list[HistoryEvent]:
         history = view().workflow.executions.history
@@ -284,7 +284,7 @@ def _shown(record: ExecutionRecord, history: HistoryId, look: Look) -> Row:
 
 
 def _failure(fold: Fold) -> Row:
-    """Return which visit ended an execution that failed, and the ``trouble``: the one before it that had an error."""
+    """Return the visit that ended a failed execution, and ``trouble``: the earlier visit that had an error."""
     if fold.execution.status != "Failed":
         return {}
     visits = list(fold.execution.visits())
@@ -302,7 +302,7 @@ def _steps(definition: str) -> list[str]:
 
 
 def _definition_of(definition: str, step: str) -> Row | None:
-    """Return what a definition says of a step, None when it has none of that name."""
+    """Return the definition of a step, None when there is none of that name."""
     try:
         root = read_nodes(definition)
         found = next(_named(plain_value(root), step), None) if step and root is not None else None
@@ -312,7 +312,7 @@ def _definition_of(definition: str, step: str) -> Row | None:
 
 
 def _named(value: Any, step: str) -> Iterator[Row]:
-    """Yield the objects that are a step of that name: a member of a list, or in States under its name."""
+    """Yield the definitions of steps of that name: members of a list, or of States under its name."""
     if isinstance(value, dict):
         states = value.get("States")
         if isinstance(states, dict) and isinstance(states.get(step), dict):
@@ -333,7 +333,7 @@ def _next(flow: str, name: str) -> list[Row]:
 
 
 def _calls(fold: Fold, look: Look, flow: str, name: str) -> list[Row]:
-    """Return the calls of functions that came of the chosen step while it was open; of old ones the log is gone."""
+    """Return the function calls made by the chosen step while it was open, as far as they are still in the log."""
     visit = fold.by_id.get(look.visit)
     if visit is None or not visit.resource:
         return []

@@ -1,4 +1,4 @@
-"""Functions: configuration, code, versions, instances, calling, how calls went, logs."""
+"""Functions: configuration, code, versions, instances, calls and their results, logs."""
 
 import re
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from emulator.services.fc.model import Function, FunctionName, Slice, display_na
 from emulator.wire.dates import iso_millis
 
 FILES = 50
-"""So many files are listed."""
+"""The most files listed."""
 
 _SHOWN = frozenset(
     (".py", ".js", ".mjs", ".ts", ".go", ".php", ".sh", ".json", ".yml", ".yaml", ".toml", ".txt", ".md")
@@ -70,7 +70,7 @@ blueprint = Blueprint("functions", __name__, url_prefix="/functions")
 _NO_LIMIT = 1 << 20
 
 _CALLS = 100
-"""So many calls are drawn and listed."""
+"""The most calls drawn and listed."""
 
 
 @blueprint.get("")
@@ -95,7 +95,7 @@ def index() -> str:
 @blueprint.get("/<name>", defaults={"service": ""})
 @blueprint.get("/<service>/<name>")
 def show(service: str, name: str) -> str:
-    """Show a function, its latest calls and its log; what it is and what it does are two parts."""
+    """Show a function, its latest calls and its log; its configuration and its activity are two parts."""
     function = view().call(view().functions.resolver.function, view().tenant, service, name)
     return render_template(
         "function.html",
@@ -111,7 +111,7 @@ def show(service: str, name: str) -> str:
 @blueprint.post("/<name>/call", defaults={"service": ""})
 @blueprint.post("/<service>/<name>/call")
 def call(service: str, name: str) -> Response:
-    """Call a function and show how it ended."""
+    """Call a function and show the result."""
     event = request.form.get("event", "").encode("utf-8", "replace")
     called = FunctionName(service, name, field("qualifier") or None)
     invoked = view().call(view().functions.invoke, view().tenant, called, event)
@@ -132,7 +132,7 @@ _EXITED = re.compile(r"Process exited unexpectedly .*maxMemoryUsage: ([\d.]+)MB"
 
 
 def used_too_much(error: str, memory_mb: int) -> str:
-    """Return the megabytes of a call that ended because it exceeded *memory_mb*, empty for any other *error*.
+    """Return the megabytes used by a call that exceeded *memory_mb*, "" for any other *error*.
 
     Source: the service has no message of its own for this; a process that exits says the same.
     """
@@ -141,7 +141,7 @@ def used_too_much(error: str, memory_mb: int) -> str:
 
 
 def memory_of(service: str, name: str) -> int:
-    """Return the memory of a function in megabytes, as much as nothing exceeds for one that a mock alone answers."""
+    """Return the memory of a function in megabytes; a number that no call exceeds for one that only a mock answers."""
     try:
         found = view().call(view().functions.resolver.function, view().tenant, service, name)
     except ServiceError:
@@ -174,7 +174,7 @@ def _described(function: Function) -> Row:
 
 
 def _active(function: Function) -> Row:
-    """Return mocks in the function's place, instances, sessions, and how the latest calls went."""
+    """Return the function's mocks, instances, sessions and latest calls."""
     full = display_name(function.service, function.name)
     calls = list(islice(reversed(view().bench.calls.of(full)), _CALLS))
     instances = view().functions.instance_list
@@ -193,7 +193,7 @@ def _place(function: Function) -> Path | None:
 
 
 def _aliases(function: Function) -> list[Row]:
-    """Return aliases with the share of each version in per cent; the first version has what the others leave."""
+    """Return the aliases with the share of each version in per cent; the first version has the rest."""
     aliases = view().functions.store.aliases(view().tenant, function.scope, Slice(limit=PAGE))
     return [
         {
@@ -212,7 +212,7 @@ def _percent(share: float) -> str:
 
 
 def _plot(calls: list[Recorded]) -> Row:
-    """Return a bar for each call, oldest first, with its height from 0 to 100; the longest call is the measure."""
+    """Return a bar for each call, oldest first, with its height from 0 to 100, relative to the longest call."""
     longest = max((each.ended_at - each.at for each in calls), default=0) or 1
     width = 1000 / max(len(calls), 20)
     return {
@@ -232,7 +232,7 @@ def _plot(calls: list[Recorded]) -> Row:
 
 
 def _errors(calls: list[Recorded], memory_mb: int) -> list[Row]:
-    """Return the errors of calls, newest first, alike ones together: how often, the latest call, and what it said."""
+    """Return the errors of calls, newest first, equal ones as one: how often, the latest call, and its error."""
     groups: dict[tuple[str, str], Row] = {}
     for each in calls:
         if each.error_type:

@@ -1,6 +1,6 @@
-"""Histories from elsewhere, of the cloud or another emulator, shown as those of one's own executions.
+"""Histories pasted or uploaded by the user, of the cloud or another emulator, shown like those of own executions.
 
-Nothing of them is stored: what was read is held for the page that follows, as the answers of posts are.
+They are not stored, only held in memory for the next page, like the answers of posts.
 """
 
 import json
@@ -30,18 +30,18 @@ from emulator.services.workflow.rehearsal.replay import (
 blueprint = Blueprint("histories", __name__, url_prefix="/histories")
 
 MOST_EVENTS = 5_000
-"""No execution of the cloud records more."""
+"""The most events of an execution in the cloud."""
 
 
 @blueprint.get("")
 def index() -> str:
-    """Ask for a history and its definition."""
+    """Show the form for a history and its definition."""
     return render_template("histories.html")
 
 
 @blueprint.post("")
 def read() -> Response:
-    """Take a history, and the definition unless the history brings it."""
+    """Read a history, and the definition if the history does not contain it."""
     try:
         document = read_pages(field("history"))
         events = read_history(document)
@@ -68,7 +68,7 @@ def show(key: str) -> str:
 
 @blueprint.get("/<key>/frames")
 def changes(key: str) -> Row:
-    """Answer the history as what changes in the picture, for the slider."""
+    """Return the history as changes of the picture, for the slider."""
     return frames(_kept(key)["events"], _said)
 
 
@@ -80,7 +80,7 @@ def _kept(key: str) -> Row:
 
 
 def event_of(each: Entered) -> HistoryEvent:
-    """Return an event as those of one's own executions are."""
+    """Return an event in the form of those of own executions."""
     detail = json.dumps(each.detail, ensure_ascii=False)
     return HistoryEvent(id=each.id, cause=each.scheduled, step=each.step, type=each.type, at=each.at, detail=detail)
 

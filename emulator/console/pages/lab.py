@@ -1,4 +1,4 @@
-"""What tests put between the parts of an application: faults, mocks, checkpoints, accounts. All by the admin API."""
+"""Faults, mocks, checkpoints and accounts, through the admin API."""
 
 from typing import Any, get_args
 from urllib.parse import quote
@@ -59,7 +59,7 @@ def mocks() -> str:
 
 @blueprint.post("/mocks")
 def add_mock() -> Response:
-    """Answer calls of a function in its place."""
+    """Mock a function."""
     text = request.form.get("answer", "").strip()
     answer = {"error": {"errorType": field("error"), "errorMessage": text}} if field("error") else _returned(text)
     answers = [answer | nonempty(delay=field("delay"))]
@@ -115,7 +115,7 @@ def accounts() -> str:
 
 @blueprint.post("/accounts")
 def change_account() -> Response:
-    """Add an account, or forget one."""
+    """Add or remove an account."""
     if field("remove"):
         view().admin("DELETE", f"/accounts/{field('remove')}")
     else:

@@ -1,4 +1,4 @@
-"""Messages: the latest ones with what became of each, what keeps others from being sent, and the life of one."""
+"""Messages: the latest ones with their state, what prevents others from being sent, and the life of one message."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -23,13 +23,13 @@ from emulator.services.mns.topics.publishing import wants
 blueprint = Blueprint("lives", __name__, url_prefix="/messages")
 
 _LOOKED_AT = 1_000
-"""So many messages of a queue, and lines of the effect log, are looked through."""
+"""The most messages of a queue, and lines of the effect log, that are looked through."""
 
 _PAGE = 100
-"""Schedules that are read in one portion."""
+"""Schedules read at a time."""
 
 _FORMS_OF = 30
-"""Of so many messages of a queue it is seen how bodies are written in it."""
+"""How many messages of a queue show in which forms bodies are written in it."""
 
 _SHOWN = 30
 _DELIVERIES = 100
@@ -38,7 +38,7 @@ _REFUSED = 5
 
 @blueprint.get("")
 def index() -> str:
-    """List the latest messages, each with what became of it, and what keeps others from being sent."""
+    """List the latest messages, each with its state, and what prevents others from being sent."""
     text = request.args.get("q", "").strip()
     present = _Present()
     effects = view().call(view().lab.effects.latest, _LOOKED_AT)
@@ -71,13 +71,13 @@ def show(id: str) -> str:
 
 
 def _concerns(places: Iterable[life.Place], above: Row | None) -> list[str]:
-    """Return the names of what changes the life of a message: where it and its copies are, who has sent it, calls."""
+    """Return the names whose changes affect the life of a message: the places of its copies, its sender, calls."""
     names = {f"{each.kind}/{each.name}" for each in places} | {"call"}
     return sorted(names | ({f"execution/{above['id']}"} if above is not None and above["kind"] == "step" else set()))
 
 
 def _effects(id: str) -> list[Effect]:
-    """Return the lines of a message's trace, and those that name it or a copy of it and belong to another."""
+    """Return the lines of a message's trace, and lines of other traces about the message or a copy of it."""
     log = view().lab.effects
     about = log.about(id)
     if not about:
@@ -91,7 +91,7 @@ def _effects(id: str) -> list[Effect]:
 
 
 def _unlogged(id: str, queue: str) -> Row:
-    """Return the node of a message of which only its queue knows."""
+    """Return a node for a message that is in its queue but no longer in the log."""
     at = view().now()
     return {
         "kind": "message", "id": id, "name": queue, "status": "", "failed": False, "at_ms": at, "children": [],
@@ -120,14 +120,14 @@ def _listed(present: "_Present", effects: Sequence[Effect], text: str) -> Iterat
             trees[trace] = tree(own, trace), own
         found = life.found(trees[trace][0], id)
         if found is None or (found[1] or {}).get("kind") in {"push", "message"}:
-            continue  # a copy: it stands in the life of the message that it is one of
+            continue  # the copy is shown in the life of the original message
         ids = (node["id"] for node, _ in life.walked(found[0]))
         reasons = present.reasons(*found, [*trees[trace][1], *(line for each in ids for line in handled.get(each, ()))])
         yield {"id": id, "at": found[0]["at_ms"], "place": places[id], "reasons": reasons[:3]}
 
 
 def _refused() -> list[Row]:
-    """Return the latest requests of the message service that were refused: they became no message."""
+    """Return the latest refused requests of the message service, from which no message came."""
     refused = view().journal.latest("emulator.access", lambda said: said.get("service") == "mns" and "refused" in said)
     return [
         {"time": each["time"], "operation": each["operation"], "request": each["request"], "sentence": _cause(each)}
@@ -144,7 +144,7 @@ def _cause(line: Row) -> str:
 
 
 def _switched_off() -> list[Row]:
-    """Return what sends nothing: it is switched off, or what it waits for is not there; not all of very many."""
+    """Return schedules and triggers that are switched off or wait for a missing resource, up to a limit."""
     rows = list(islice(_schedules_off(), _SHOWN))
     for each in view().call(view().function_admin.idle_triggers, _SHOWN):
         name = f"{each['function']} {each['trigger']}"
@@ -153,7 +153,7 @@ def _switched_off() -> list[Row]:
 
 
 def _schedules_off() -> Iterator[Row]:
-    """Yield schedules that are switched off, of the first ones that are looked at a page at a time."""
+    """Yield schedules that are switched off, among the first `_LOOKED_AT`."""
     marker: str | None = ""
     for _ in range(_LOOKED_AT // _PAGE):
         if marker is None:
@@ -166,7 +166,7 @@ def _schedules_off() -> Iterator[Row]:
 
 
 class _Present:
-    """How things stand now, asked of the services once for each queue, subscription and function."""
+    """The present state of queues, subscriptions and functions, each asked of the services once."""
 
     def __init__(self) -> None:
         self._queues: dict[str, _Contents] = {}
@@ -177,7 +177,7 @@ class _Present:
         self._coming = view().clock()["next"]
 
     def reasons(self, node: Row, above: Row | None, effects: Sequence[Effect]) -> list[Reason]:
-        """Return why a message is where it is, the worst first."""
+        """Return why a message is where it is, the most severe reason first."""
         place = life.places(effects).get(node["id"])
         found = list(self._of_step(above))
         if place is not None and place.kind == "topic":
@@ -187,12 +187,12 @@ class _Present:
         return sorted(found, key=lambda each: life.TONES.index(each.words.tone))
 
     def body(self, id: str, place: life.Place | None) -> str | None:
-        """Return the body of a message that is in its queue, None of any other."""
+        """Return the body of a message that is in its queue, else None."""
         row = self._in_queue(place.name).get(id) if place is not None and place.kind == "queue" else None
         return None if row is None else str(row["MessageBody"])
 
     def _of_step(self, above: Row | None) -> Iterator[Reason]:
-        """Yield that the step which has sent the message waits for a report."""
+        """Yield a reason if the step that sent the message waits for a report."""
         if above is None or above["kind"] != "step":
             return
         flow, _, execution = above["id"].partition("/")
@@ -232,7 +232,7 @@ class _Present:
         return Reason(what=what, kind="queue", name=queue, until=until)
 
     def _encoded(self, row: Row, queue: str) -> Iterator[Reason]:
-        """Yield that others in the queue have their bodies in another form."""
+        """Yield a reason if other bodies in the queue are written in another form."""
         own = life.form_of(row["MessageBody"])
         if self._in_queue(queue).forms - {own}:
             yield Reason(what="encoding", kind="queue", name=queue, detail=own)
@@ -255,7 +255,7 @@ class _Present:
                 yield Reason(what="filter tag", kind="push", name=named, detail=differs)
 
     def _pushed(self, push: Row, named: str, effects: Sequence[Effect]) -> Iterator[Reason]:
-        """Yield what became of a message that its subscriber has: another queue's, a function's, or that is all."""
+        """Yield the reasons for a message delivered to a subscriber: a queue's, a function's, or the delivery's."""
         copies = [each for each in push["children"] if each["kind"] == "message"]
         for each in copies:
             place = life.places(effects).get(each["id"])
@@ -264,7 +264,7 @@ class _Present:
             yield from self._called(push, Reason(what="arrived", kind="push", name=named))
 
     def _called(self, node: Row, otherwise: Reason | None = None) -> Iterator[Reason]:
-        """Yield how the calls of functions below a node went; *otherwise* when there are none."""
+        """Yield the results of the function calls below a node; *otherwise* when there are none."""
         calls = [each for each, _ in life.walked(node) if each["kind"] == "call"]
         for each in calls:
             attempts = self.calls.get(each["id"])
@@ -279,14 +279,14 @@ class _Present:
             yield otherwise or Reason(what="under way")
 
     def _next_call(self, function: str) -> int | None:
-        """Return when an asynchronous call of a function is tried again, None when none is."""
+        """Return when an asynchronous call of a function is retried, None when none is."""
         return next(
             (each["to_ms"] for each in self._coming if each["resource"] == function and "asynchronous" in each["what"]),
             None,
         )
 
     def _in_queue(self, queue: str) -> "_Contents":
-        """Return the messages of a queue; none of one that is gone."""
+        """Return the messages of a queue; none if the queue does not exist."""
         if queue not in self._queues:
             self._queues[queue] = _Contents((_asked(_waiting_in, queue) or []) if queue else [])
         return self._queues[queue]
@@ -306,19 +306,19 @@ def _waiting_in(queue: str) -> list[Message]:
 
 
 class _Contents:
-    """Messages that are in a queue."""
+    """The messages in a queue."""
 
     def __init__(self, messages: Iterable[Message]) -> None:
         self._messages = {each.message_id: each for each in messages}
 
     def get(self, id: str) -> Row | None:
-        """Return a message as the admin API shows it, None when it is not there."""
+        """Return a message as the admin API shows it, None when it is not in the queue."""
         message = self._messages.get(id)
         return None if message is None else message_object(message, view().now())
 
     @cached_property
     def forms(self) -> frozenset[str]:
-        """How the bodies of the first messages are written."""
+        """The forms in which the bodies of the first messages are written."""
         return frozenset(life.form_of(each.body) for each in islice(self._messages.values(), _FORMS_OF))
 
 
@@ -331,7 +331,7 @@ def _undelivered(delivery: Row, named: str) -> Reason:
 
 
 def _answered(path: str, **arguments: Any) -> Row:
-    """Return what an admin operation answers, with empty lists when what it is about is gone."""
+    """Return the answer of an admin operation, with empty lists when its subject does not exist."""
     try:
         answer: Row = view().admin("GET", path, **arguments)
     except ServiceError:
@@ -340,7 +340,7 @@ def _answered(path: str, **arguments: Any) -> Row:
 
 
 def _asked(function: Any, *arguments: Any) -> Any:
-    """Return what a service answers, None when what it is about is gone."""
+    """Return the result of a service's method, None when its subject does not exist."""
     try:
         return view().call(function, *arguments)
     except ServiceError:

@@ -1,4 +1,4 @@
-"""Everything by hand: pages that make, change and delete resources; the forms come from the rows of the attributes."""
+"""Forms that create, change and delete resources; they are made from the rows of the attributes."""
 
 from typing import Any
 from urllib.parse import quote
@@ -15,15 +15,15 @@ from emulator.console.view import PAGE, Row, done, field, marker, view, whole
 blueprint = Blueprint("making", __name__)
 
 CODE = "def handler(event, context):\n    return event\n"
-"""What the editor of a new function begins with."""
+"""The code that the editor of a new function begins with."""
 
 FIRST = {"runtime": "python3.10", "handler": "index.handler"}
-"""What fits that code."""
+"""The values that fit `CODE`."""
 
 
 @blueprint.get("/new/<kind>")
 def new(kind: str) -> str:
-    """Show the form of a new resource; ``in`` is what it belongs to."""
+    """Show the form of a new resource; ``in`` is the resource it belongs to."""
     row = _kind(kind)
     owner = tuple(filter(None, request.args.get("in", "").split("/")))
     rows = [*controls(row.shape_of((*owner, "")), row.form, chinese=g.language == "zh")]
@@ -48,7 +48,7 @@ def make(kind: str) -> Response:
 
 @blueprint.get("/edit/<kind>/<path:path>")
 def edit(kind: str, path: str) -> str:
-    """Show the form of a resource as it is."""
+    """Show the form of an existing resource."""
     row, identity = _kind(kind), tuple(path.split("/"))
     values = making.present(row, identity, OwnApis(view()))
     rows = [*controls(row.shape_of(identity), row.form, values, chinese=g.language == "zh")]
@@ -70,7 +70,7 @@ def change(kind: str, path: str) -> Response:
 
 @blueprint.post("/delete/<kind>/<path:path>")
 def delete(kind: str, path: str) -> Response:
-    """Delete a resource, and go to what it belonged to."""
+    """Delete a resource, and go to the page of the one it belonged to."""
     row, identity = _kind(kind), tuple(path.split("/"))
     making.remove(row, identity, OwnApis(view()))
     lists = {"queue": "queues", "topic": "topics", "bucket": "buckets", "function": "functions"}
@@ -79,7 +79,7 @@ def delete(kind: str, path: str) -> Response:
 
 @blueprint.post("/publish/<path:path>")
 def publish(path: str) -> Response:
-    """Publish a version of a function, or of a service that functions stand in."""
+    """Publish a version of a function or of a service."""
     service, slash, name = path.partition("/")
     owner = f"/2016-08-15/services/{service}" if slash else f"/2023-03-30/functions/{service}"
     OwnApis(view()).functions("POST", f"{owner}/versions", {"description": field("description")})
@@ -88,7 +88,7 @@ def publish(path: str) -> Response:
 
 @blueprint.post("/objects/<bucket>")
 def put_object(bucket: str) -> Response:
-    """Put a file that was chosen, or a text that was typed, into a bucket."""
+    """Store an uploaded file, or a text typed into the form, in a bucket."""
     chosen = request.files.get("file")
     content: bytes = chosen.read() if chosen is not None else b""
     name = field("key") or (chosen.filename or "" if chosen is not None else "")
@@ -121,7 +121,7 @@ def _kind(name: str) -> Kind:
 
 
 def _shares(kind: str) -> Row:
-    """Return the weight of an alias's other version, which the form gives in per cent."""
+    """Return the weight of an alias's other version, given in the form in per cent."""
     if kind != "alias":
         return {}
     other, share = field("other"), whole("share", 0, 100) or 0
@@ -129,7 +129,7 @@ def _shares(kind: str) -> Row:
 
 
 def _package(kind: str, properties: Row) -> bytes | None:
-    """Return the code of a function: a zip that was chosen, else what was typed, None when it stays as it is."""
+    """Return the code of a function: the uploaded zip, else the text typed, None to leave it unchanged."""
     if kind != "function":
         return None
     chosen = request.files.get("zip")
@@ -158,6 +158,6 @@ def _shown(kind: str, identity: tuple[str, ...]) -> Response:
 
 
 def _function(kind: str, identity: tuple[str, ...]) -> dict[str, Any]:
-    """Return the address of the function that something belongs to."""
+    """Return the address of the function that a resource belongs to."""
     own = identity if kind == "function" else identity[:-1]
     return {"service": own[0], "name": own[1]} if len(own) > 1 else {"name": own[0]}

@@ -1,4 +1,4 @@
-"""The first page, the search, and the emulator's time: what there is, what comes next, jumping there, freezing."""
+"""The first page, the search, and the clock: coming events, jumping to them, freezing."""
 
 from contextlib import suppress
 from itertools import islice
@@ -23,7 +23,7 @@ clock_pages = Blueprint("clock", __name__, url_prefix="/clock")
 
 
 def timed() -> dict[str, Any]:
-    """Return the clock, each event with its place on the line of time, from 0 to 1000.
+    """Return the clock, each event with its position on the time line, from 0 to 1000.
 
     The line is logarithmic: seconds, hours and days have room beside each other.
     """
@@ -36,7 +36,7 @@ def timed() -> dict[str, Any]:
 
 @clock_pages.get("")
 def show() -> str:
-    """Show the time and everything that comes."""
+    """Show the clock and all coming events."""
     return render_template("clock.html", clock=timed)
 
 
@@ -69,7 +69,7 @@ overview_pages = Blueprint("overview", __name__)
 
 @overview_pages.get("/")
 def overview() -> str:
-    """Show what needs somebody, what just happened and what comes next, each a part that is read when it is made."""
+    """Show failures that need attention, recent requests and coming events; each part is loaded separately."""
     return render_template(
         "overview.html",
         tutorials=TUTORIALS,
@@ -84,7 +84,7 @@ def overview() -> str:
 
 
 def _needs() -> list[Row]:
-    """Return what needs somebody, of functions with what the latest call has failed with."""
+    """Return the failures that need attention, of functions with the error of the latest call."""
     rows = view().call(needs, view().journal)[:_NEEDS]
     calls = {each.request_id: each for each in view().call(list, view().bench.calls) if each.error_type}
     for row in rows:
@@ -106,13 +106,13 @@ def _tokens() -> list[tuple[str, str, str, str]]:
 
 
 def _latest() -> list[Row]:
-    """Return the latest requests of programs, each loop as one."""
+    """Return the latest requests of programs, each loop as one row."""
     journal = view().journal
     return view().call(lambda: loops(islice(requests_with(journal, "", QUIET), _LATEST), _SHOWN))
 
 
 @overview_pages.get("/search")
 def search() -> str:
-    """Show what is called like the text, and what has that id."""
+    """Show the resources whose names contain the text, and other occurrences of it."""
     text = request.args.get("q", "").strip()[:200]
     return render_template("search.html", text=text, results=found(view(), text) if text else [])

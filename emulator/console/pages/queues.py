@@ -13,18 +13,18 @@ from emulator.services.mns.queues.model import QueueView
 blueprint = Blueprint("queues", __name__, url_prefix="/queues")
 
 _SHOWN = 16
-"""So many messages of each state are shown, and of visible and hidden ones looked at."""
+"""The most messages of each state that are shown."""
 
 
 _LOOKED_AT = 1_000
-"""So many messages are looked through for the one that was received."""
+"""The most messages looked through to find the one that was received."""
 
 _NONE = "none"
-"""In the place of an id: there was no visible message."""
+"""Stands for an id: there was no visible message."""
 
 
 _STATES = ("visible", "in flight", "delayed", "failed")
-"""What the list can be limited to: queues with such messages, or with an error of late."""
+"""The filters of the list: queues with messages in that state, or with a recent error."""
 
 
 @blueprint.get("")
@@ -53,7 +53,7 @@ def index() -> str:
 
 @blueprint.get("/<name>")
 def show(name: str) -> str:
-    """Show a queue, its messages and what can be done with it."""
+    """Show a queue, its messages and its actions."""
     shown = view().call(view().messages.queues.view, view().tenant, name)
     rows = view().admin("GET", "/messages", queue=name, limit=4 * _SHOWN)["messages"]
     asked = request.args.get("received", "")
@@ -80,7 +80,7 @@ def _message(queue: str, id: str) -> Row | None:
 
 @blueprint.post("/<name>/send")
 def send(name: str) -> Response:
-    """Send a message with all that a sender can say of it."""
+    """Send a message, with all attributes of the form."""
     receipt = view().call(
         view().messages.send,
         view().tenant,
@@ -110,7 +110,7 @@ def purge(name: str) -> Response:
 
 @blueprint.post("/<name>/return")
 def give_back(name: str) -> Response:
-    """Make a hidden message visible again after the shortest time the service knows, a second."""
+    """Make a hidden message visible again after one second, the shortest time the service allows."""
     messages, handle = view().messages, request.form.get("handle", "")
     view().call(lambda: messages.messages.change_visibility(messages.find(view().tenant, name), handle, 1))
     return done("queues.show", name=name)
@@ -126,12 +126,12 @@ def delete(name: str) -> Response:
 
 @blueprint.post("/<name>/move")
 def move(name: str) -> Response:
-    """Send messages to another queue, or dead letters to where they come from."""
+    """Send messages to another queue, or dead letters back to their source queue."""
     view().admin("POST", "/move-messages", queue=name, to=field("target"), message=field("message"))
     return done("queues.show", name=name)
 
 
 def _properties(text: str) -> list[Property]:
-    """Read properties written a line each, ``name=value``."""
+    """Parse properties, one ``name=value`` per line."""
     pairs = (line.partition("=") for line in text.splitlines())
     return [Property(name.strip(), value.strip(), "STRING") for name, mark, value in pairs if mark and name.strip()]

@@ -1,4 +1,4 @@
-"""Requests: what clients have asked, all that each has caused, and why one was refused."""
+"""Requests: the latest ones of clients, the trace of each, and why one was refused."""
 
 import json
 from collections.abc import Callable, Container, Iterator
@@ -37,7 +37,7 @@ CAUSES = {
     "account": "The access key belongs to another account than the host name.",
     "repeated": "A parameter occurs twice with different values.",
 }
-"""The usual cause of each thing that is found (`emulator.auth.diagnosis.Cause`), a sentence each."""
+"""A sentence about the usual reason for each cause (`emulator.auth.diagnosis.Cause`)."""
 
 
 @blueprint.get("")
@@ -58,7 +58,7 @@ def index() -> str:
 def _latest(
     journal: Journal, limits: Wanted, skipped: int, folds: Callable[[Row], bool]
 ) -> tuple[list[Row], int | None]:
-    """Return the requests of a page, and how many it stands for when there are further ones."""
+    """Return the requests of a page, and how many rows it covers when there are further ones."""
     since = iso_millis(limits.since) if limits.since is not None else ""
     rows = (row for row in requests_with(journal, limits.text) if row["time"] >= since)
     fitting = (row for row in rows if limits.state != "failed" or has_failed(row))
@@ -67,7 +67,7 @@ def _latest(
 
 @blueprint.get("/<path:id>")
 def show(id: str) -> str:
-    """Show what a request, message or call was about and has caused, and why it was refused."""
+    """Show the trace of a request, message or call, and why it was refused."""
     said = held(request.args.get("compared", ""))
     lines = [line_of(each) for each in view().call(view().journal.find, id)]
     return render_template(
@@ -82,13 +82,13 @@ def show(id: str) -> str:
 
 @blueprint.post("/<path:id>")
 def compare(id: str) -> Response:
-    """Compare the text that a client says it has signed with the one that was signed here."""
+    """Compare the string to sign that a client says it has signed with the server's."""
     own = request.form.get("client", "").replace("\r\n", "\n")[:100_000]
     return done("requests.show", id=id, compared=hold({"client": own}))
 
 
 def requests_with(journal: Journal, text: str, quiet: Container[str] = OWN) -> Iterator[Row]:
-    """Yield the latest requests that have *text* in them, newest first, but those of the services *quiet*."""
+    """Yield the latest requests that contain *text*, newest first, without those of the services *quiet*."""
     failed = failed_calls(journal)
     for line in journal.latest("emulator.access", lambda said: said.get("service") not in quiet):
         if not text or text.lower() in json.dumps(line, default=str).lower():
@@ -96,7 +96,7 @@ def requests_with(journal: Journal, text: str, quiet: Container[str] = OWN) -> I
 
 
 def failed_calls(journal: Journal) -> frozenset[str]:
-    """Return the requests that were answered with 200 though the function has failed: its answer says so."""
+    """Return the requests answered with 200 although the function failed."""
     lines = journal.latest("emulator.services.fc.invoke.invoking", lambda said: said.get("result") == "failed")
     return frozenset(str(line.get("request")) for line in lines)
 
@@ -144,12 +144,12 @@ def has_failed(row: Row) -> bool:
 
 
 def line_of(line: Row) -> Row:
-    """Return a line of any log as pages show it."""
+    """Return any line of the log as pages show it."""
     return {name: str(line.get(name) or "") for name in ("time", "logger", "message")}
 
 
 def _asked(path: str, **arguments: Any) -> Any:
-    """Return what an admin operation answers, None when it knows of nothing."""
+    """Return the answer of an admin operation, None when its subject does not exist."""
     try:
         return view().admin("GET", path, **arguments)
     except ServiceError as error:
@@ -159,7 +159,7 @@ def _asked(path: str, **arguments: Any) -> Any:
 
 
 def _waterfall(id: str) -> list[Row]:
-    """Return the rows of the trace that an id belongs to, with the choices that were made meanwhile."""
+    """Return the rows of the trace that an id belongs to, with the choices of a schedule made during it."""
     trace = _asked(f"/trace/{quote(id)}")
     return waterfall(trace["tree"], view().admin("GET", "/schedule")["choices"]) if trace is not None else []
 

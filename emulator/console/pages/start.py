@@ -1,4 +1,4 @@
-"""Start here: the tutorials, one click each, and programs to copy."""
+"""The page "Start here": tutorials that start with one click, and programs to copy."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ blueprint = Blueprint("start", __name__, url_prefix="/start")
 _SNIPPETS = Path(__file__).parents[1] / "snippets"
 
 SNIPPETS = ("queue", "topic", "function", "flow", "schedule")
-"""Programs with the official SDKs, each a file that runs as it stands under ``localyun exec``."""
+"""Programs with the official SDKs, each a file that runs unchanged under ``localyun exec``."""
 
 
 def snippet(name: str) -> str:
@@ -34,7 +34,7 @@ def index() -> str:
 
 @blueprint.get("/<name>")
 def show(name: str) -> str:
-    """Show how a tutorial goes, with its flow and executions."""
+    """Show the progress of a tutorial, with its flow and executions."""
     tutorial, run = _named(name), _runs().get(name)
     return render_template("start/tutorial.html", tutorial=tutorial, run=run, executions=_executions(tutorial))
 
@@ -59,5 +59,5 @@ def _runs() -> TutorialRuns:
 def _executions(tutorial: Tutorial) -> Sequence[ExecutionRecord]:
     try:
         return executions_of(tutorial.flow, 10, "").items
-    except ServiceError:  # it has not made its flow yet
+    except ServiceError:  # the tutorial has not created its flow yet
         return ()

@@ -1,4 +1,4 @@
-"""Topics: subscriptions, every push with its attempts, publishing, delivering again."""
+"""Topics: subscriptions, deliveries with their attempts, publishing, delivering again."""
 
 from collections.abc import Awaitable, Callable
 
@@ -46,7 +46,7 @@ def show(name: str) -> str:
 
 @blueprint.get("/<name>/deliveries/<subscription>/<message>")
 def delivery(name: str, subscription: str, message: str) -> str:
-    """Show a delivery with request and answer of its attempts, and what the signature of each push covers."""
+    """Show a delivery with request and answer of each attempt, and the string to sign of each push."""
     deliveries = [each for each in _deliveries(name, subscription, most=100) if each["MessageId"] == message]
     for each in deliveries:
         for one in each["Tries"]:
@@ -76,7 +76,7 @@ def _deliveries(topic: str, subscription: str, most: int = _DELIVERIES) -> list[
 
 
 async def _checked(sign: Callable[[str], Awaitable[str]], request: Row) -> Row:
-    """Return the text that the signature of a push covers, and whether the signature is that of the text."""
+    """Return the string to sign of a push, and whether the signature is valid."""
     headers = request["Headers"]
     text = string_to_sign(headers.items(), request["Target"])
     try:

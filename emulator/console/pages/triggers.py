@@ -1,4 +1,4 @@
-"""Triggers of functions and schedules of flows: when they come next, firing them by hand."""
+"""Triggers of functions and schedules of flows: their next runs, and firing them manually."""
 
 from base64 import b64decode
 
@@ -12,7 +12,7 @@ blueprint = Blueprint("triggers", __name__)
 
 @blueprint.get("/triggers")
 def index() -> str:
-    """List the triggers, timers with their next run, and what is left out of the functions folder's files."""
+    """List the triggers, timers with their next run, and problems of files in the functions folder."""
     admin, begin = view().function_admin, number("from") or 0
     shown = view().call(admin.triggers, begin, PAGE + 1)
     coming = {
@@ -34,7 +34,7 @@ def index() -> str:
 
 @blueprint.post("/triggers/fire")
 def fire() -> Response:
-    """Call a trigger's function as the trigger would, and show how that went."""
+    """Call a trigger's function as the trigger would, and show the result."""
     named = {"function": field("function"), "trigger": field("trigger")}
     fired = view().admin("POST", "/fire-trigger", **named, **nonempty(payload=field("payload")))
     fired["body"] = b64decode(fired["body"]).decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""What the cloud would meter: an item each with its sum and a plot of what it was used by, the largest first."""
+"""Usage as the cloud would meter it: the sum of each item, and a plot by resource, the largest first."""
 
 from itertools import groupby
 from typing import Any
@@ -12,7 +12,7 @@ from emulator.usage.items import BY_NAME
 blueprint = Blueprint("usage", __name__, url_prefix="/usage")
 
 BARS = 12
-"""Rows that the plot of an item has; what is left is summed up in one."""
+"""The most rows in the plot of an item; the rest is summed up in one."""
 
 
 @blueprint.get("")

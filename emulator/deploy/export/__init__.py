@@ -1,1 +1,1 @@
-"""What an emulator holds, written as the files that the cloud's own tools deploy, and compared with such files."""
+"""Export: the resources of an emulator, written as files for the cloud's own tools, or compared with such files."""

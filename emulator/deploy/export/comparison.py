@@ -1,4 +1,4 @@
-"""What a deployment file says compared with what runs: resources on one side only, and properties that differ."""
+"""Comparing a deployment file with the emulator: resources on one side only, and properties that differ."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -22,19 +22,19 @@ class Difference:
     """One difference: of a whole resource when ``path`` is empty, else of one of its properties."""
 
     resource: Resource
-    """As the file has it; one that only runs goes by its name in the emulator."""
+    """The resource as the file has it; one that is not in the file is called by its name in the emulator."""
     path: str = ""
     file: Any = None
-    """What the file says; None where it says nothing."""
+    """The file's value; None where the file has none."""
     running: Any = None
-    """What is there; None where nothing is."""
+    """The emulator's value; None where it has none."""
     files: Mapping[str, tuple[bool, bool]] = field(default_factory=dict)
-    """Of code, the files that differ: whether each is in the file's code and in the code that runs."""
+    """The files of code that differ: whether each is in the file's code, and in the emulator's."""
 
 
 @frozen
 class NotCompared:
-    """A property of which the file does not say the value: the *names* of the variables that nobody has given."""
+    """A property whose value in the file is not known: it depends on the variables *names*, which were not given."""
 
     resource: Resource
     path: str
@@ -43,7 +43,7 @@ class NotCompared:
 
 @frozen
 class Comparison:
-    """What differs, and what could not be compared."""
+    """The differences, and the properties that could not be compared."""
 
     differences: tuple[Difference, ...]
     not_compared: tuple[NotCompared, ...]
@@ -52,7 +52,7 @@ class Comparison:
 def compare(
     api: ApiClient, blueprint: Blueprint, record: Record, account: str, region: str, *, others: bool
 ) -> Comparison:
-    """Return what differs; with *others* also what runs and is not in the file.
+    """Return the differences; with *others*, also resources of the emulator that are not in the file.
 
     Raises: Refused.
     """
@@ -85,7 +85,7 @@ def compare(
 
 
 def _row(resource: Resource, each: Disagreement) -> Difference | NotCompared | None:
-    """Return what the file has for a place, None where the value follows from a resource that is not there."""
+    """Return the difference at a place; None where the file's value depends on a resource that does not exist."""
     path, mine, theirs = each.path, each.wanted, each.actual
     names = unset_in(mine)
     if names and theirs not in (None, ""):

@@ -1,7 +1,7 @@
-"""What an export leaves out, and what goes with it: nothing that is written names what is not there.
+"""Resources that an export leaves out, with those that depend on them.
 
-An alias that cannot be made again takes along the triggers and settings that are for it, and the routes that lead to
-it. What only names it in a text, a definition or a destination, can be made; that it does not lead anywhere is noted.
+With an alias that cannot be created elsewhere, the triggers and settings for it are left out too, and the routes that
+lead to it. A resource that only names it in a text, a definition or a destination is written, with a note.
 """
 
 import re
@@ -18,26 +18,26 @@ _VERSION = "version"
 
 
 def left_out(resource: Resource, why: str) -> str:
-    """Return the note on a resource that is not written."""
+    """Return the note about a resource that is not written."""
     return Phrase("{resource}: {why}; left out", resource=called(resource), why=phrase(why))
 
 
 def called(resource: Resource) -> str:
-    """Return what notes call a resource."""
+    """Return the resource's name in notes."""
     name = "/".join(resource.identity[:-1] if resource.identity[-1] == _VERSION else resource.identity)
     return f"{type_of(resource.kind)} {name}"
 
 
 @frozen
 class Remaining:
-    """What is written without that which was left out, and what is noted of it."""
+    """The resources to write, and the notes about those left out."""
 
     resources: tuple[Resource, ...]
     notes: tuple[str, ...]
 
 
 def without_dependents(resources: Sequence[Resource], gone: Sequence[Resource]) -> Remaining:
-    """Return *resources* without the aliases that are *gone* and all that is for them, or for a version's number."""
+    """Return *resources* without *gone*, and without those for an alias among them or for a numbered version."""
     aliases = {(each.kind, each.identity) for each in gone if PROVIDERS[each.kind].mention(each.identity) is not None}
     kept, notes = [], []
     keys = {each.key for each in gone}
@@ -58,7 +58,7 @@ def _is_gone(alias: Reference, aliases: set[Reference]) -> bool:
 
 
 def _with_routes(resource: Resource, aliases: set[Reference], notes: list[str]) -> Resource | None:
-    """Return a domain without the routes that lead to what is gone, None when no other has remained."""
+    """Return a domain without the routes to aliases that are left out; None when no route remains."""
     config = resource.properties.get("routeConfig")
     if not isinstance(config, Mapping):
         return resource

@@ -1,7 +1,7 @@
-"""Exported resources, as every format takes them: fit for another account, chosen, owned, named, in order.
+"""Exported resources, as every format takes them: portable to another account, selected, named, in order.
 
-Places stand for the account, the region and secrets instead of their values. A place stands in a text between two
-private characters; each format writes it in its own words.
+Placeholders ("places") stand for the account, the region and secrets. A place is written in a text between two private
+characters; each format writes it in its own syntax.
 """
 
 import re
@@ -27,12 +27,12 @@ ACCOUNT, REGION, VARIABLE, LAYER, VERSION = "account", "region", "variable", "la
 
 
 def place(kind: str, name: str = "") -> str:
-    """Return what stands for a value that is another one elsewhere: *name* is the variable's or the resource's key."""
+    """Return a placeholder of a *kind*; *name* is the variable's name or the resource's key."""
     return f"{_OPEN}{kind}:{name}{_CLOSE}"
 
 
 def has_place(value: Any) -> bool:
-    """Whether a place stands anywhere in *value*."""
+    """Whether there is a place anywhere in *value*."""
     if isinstance(value, str):
         return _OPEN in value
     if isinstance(value, Mapping):
@@ -41,14 +41,14 @@ def has_place(value: Any) -> bool:
 
 
 def parts(text: str) -> list[tuple[str, str] | str]:
-    """Return a text cut at its places: literal texts, and kind and name of each place."""
-    pieces = _PLACE.split(text)  # text, kind, name, text, kind, name ... text
+    """Return a text split at its places: literal texts, and (kind, name) of each place."""
+    pieces = _PLACE.split(text)  # alternately text, kind, name, text, kind, name ... text
     cut = zip_longest(pieces[::3], zip(pieces[1::3], pieces[2::3], strict=True))
     return [each for pair in cut for each in pair if each] or [text]
 
 
 def changed(value: Any, change: Callable[[str], Any]) -> Any:
-    """Return *value* with every text in it changed."""
+    """Return *value* with *change* applied to every text in it."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):
@@ -58,17 +58,17 @@ def changed(value: Any, change: Callable[[str], Any]) -> Any:
 
 @frozen(kw_only=False)
 class Variable:
-    """A value that is not written: who deploys the file gives it."""
+    """A value that is not written to the file: the user gives it when deploying."""
 
     name: str
     value: str
     owner: str
-    """What it belongs to, for people."""
+    """The resource and property it belongs to, for people."""
 
 
 @frozen
 class Portable:
-    """Resources whose texts hold places, the variables among these, and what could not be taken along."""
+    """Resources with places in their texts, the variables among these, and notes about what is left out."""
 
     resources: tuple[Resource, ...]
     variables: tuple[Variable, ...]
@@ -78,9 +78,9 @@ class Portable:
 def portable(
     resources: Sequence[Resource], account: str, region: str, tagged: Container[str] = frozenset()
 ) -> Portable:
-    """Return resources with places instead of the account, the region, secrets, and what is numbered on creation.
+    """Return resources with places for the account, the region, secrets, and numbers assigned on creation.
 
-    *tagged* are the kinds whose tags the file says.
+    *tagged* are the kinds whose tags the format can write.
     """
     notes: list[str] = []
     variables: dict[str, Variable] = {}
@@ -100,7 +100,7 @@ def portable(
         if each.kind not in tagged:
             properties.pop(TAGS, None)
         if properties.get("resourceGroupId") == default_resource_group(account):
-            del properties["resourceGroupId"]  # every account has one of its own
+            del properties["resourceGroupId"]  # every account has its own
         chosen.append(replace(each, properties=changed(properties, local)))
         if each.package is not None:
             notes.extend(_suspicious(each))
@@ -108,7 +108,7 @@ def portable(
 
 
 def _beyond(resources: Sequence[Resource], tagged: Container[str], notes: list[str]) -> list[Resource]:
-    """Return the aliases of versions before the newest, which cannot be made again; note them and such versions."""
+    """Return aliases of versions older than the newest, which cannot be created again; note them and such versions."""
     newest = {
         (each.kind, each.identity): str(number) for each in resources if (number := each.properties.get("VersionId"))
     }
@@ -135,7 +135,7 @@ def _beyond(resources: Sequence[Resource], tagged: Container[str], notes: list[s
 
 
 def _with_numbers(resources: Sequence[Resource], notes: list[str]) -> list[Resource]:
-    """Put places where a resource is meant by the number it got."""
+    """Replace the number of a version or layer in properties of other resources by a place."""
     layers = {each.identity[0]: str(number) for each in resources if (number := each.properties.get("Version"))}
     numbered = []
     for each in resources:
@@ -187,14 +187,14 @@ _TEXTS_OF_TEMPLATES = frozenset({"AssumeRolePolicyDocument", "PolicyDocument"})
 
 
 def looks_secret(name: str, value: str) -> bool:
-    """Whether the value of an environment variable looks like a key; an empty one does not."""
+    """Whether the value of an environment variable looks like a secret; an empty one does not."""
     return bool(value) and bool(
         _SECRET_NAME.search(name) or _SECRET_PART.search(value) or _SECRET_WHOLE.fullmatch(value)
     )
 
 
 def _without_secrets(resource: Resource, variables: dict[str, Variable]) -> dict[str, Any]:
-    """Return properties with a variable for each secret in them, noted in *variables*."""
+    """Return properties with a variable for each secret, added to *variables*."""
 
     def hidden(path: Sequence[str], value: str) -> str:
         name = re.sub(r"[^0-9A-Za-z]+", "_", "_".join((*resource.identity, path[-1]))).strip("_").upper()
@@ -233,21 +233,21 @@ _KEY_FILES = re.compile(r"(?:^|/)(?:\.env(?:\.[^/]*)?|[^/]*\.pem|id_[a-z0-9]+|cr
 
 
 def _suspicious(resource: Resource) -> Iterable[str]:
-    """Yield a note for each file of the code whose name is that of files with keys."""
+    """Yield a note for each file of the code whose name is typical of files with keys."""
     for name in unpacked(resource.package or b""):
         if _KEY_FILES.search(name):
             yield f"{resource.physical}: its code holds {name}, which may be secret; code is written as it is"
 
 
 def chosen(groups: Iterable[str]) -> Callable[[str, Identity], bool]:
-    """Return whether a resource belongs to one of the groups; no groups are all of them."""
+    """Return the predicate for resources of the given groups; all resources without any."""
     kinds = frozenset().union(*(GROUPS[name] for name in groups))
     return lambda kind, identity: not kinds or kind in kinds
 
 
 @frozen
 class Written:
-    """The main file's name and text, files of bytes beside it, and what could not be said in it."""
+    """An exported file: its name and text, the files beside it, and notes about what the format cannot express."""
 
     file: str
     text: str
@@ -258,7 +258,7 @@ class Written:
 
 @frozen(kw_only=False)
 class Job:
-    """What is to be written into *folder*, for the project *name*."""
+    """An export of resources into *folder*, for the project *name*."""
 
     content: Portable
     folder: Path
@@ -267,14 +267,14 @@ class Job:
 
 
 def needs(resource: Resource, there: Mapping[str, Resource]) -> list[Resource]:
-    """Return those of *there*, resources by key, that have to be made before a resource."""
+    """Return those of *there*, resources by key, that have to be created before a resource."""
     wanted = PROVIDERS[resource.kind].needs(resource, there.values())
     keys = dict.fromkeys(key_of(kind, identity) for kind, identity in wanted)
     return [there[key] for key in keys if key in there and key != resource.key]
 
 
 class Names:
-    """Names of resources in a file: made of their own, unlike one another."""
+    """Distinct names for resources in a file, derived from their own names."""
 
     def __init__(self, shaped: Callable[[str], str]) -> None:
         self._shaped = shaped
@@ -282,7 +282,7 @@ class Names:
         self._taken: set[str] = set()
 
     def of(self, resource: Resource) -> str:
-        """Return the name of a resource, the same each time."""
+        """Return the name of a resource, the same at every call."""
         if resource.key not in self._names:
             own, what = "-".join(resource.identity), resource.kind.rpartition(".")[2]
             base = self._shaped(own) or "resource"
@@ -294,7 +294,7 @@ class Names:
 
 
 class Writer:
-    """A file under construction: the resources by their keys, their names in the file, and what is noted of them."""
+    """A file under construction: the resources by key, their names in the file, and notes."""
 
     def __init__(self, job: Job, shaped: Callable[[str], str]) -> None:
         self._job = job
@@ -303,7 +303,7 @@ class Writer:
         self._notes: list[str] = []
 
     def _skip(self, each: Resource, why: Phrase) -> None:
-        """Note that something of a resource is not written."""
+        """Add the note that a part of a resource is not written."""
         self._notes.append(Phrase("{resource}: {why}; left out", resource=each.physical, why=why))
 
     def _code_folder(self) -> Path:
@@ -320,15 +320,15 @@ class Writer:
 
 
 def plain(value: Any) -> Any:
-    """Return a value of plain dictionaries and lists, without members that have no value."""
+    """Return a value as plain dictionaries and lists, without members that are None."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items() if item is not None}
     return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def yaml_text(value: Any) -> str:
-    """Return YAML in the order of the value; texts of several lines as blocks."""
-    import yaml  # slow to import, and most commands write none
+    """Return YAML in the order of *value*, with texts of several lines as blocks."""
+    import yaml  # slow to import, and rarely needed
 
     class Dumper(yaml.SafeDumper):
         """The dumper of deployment files."""
@@ -346,5 +346,5 @@ def yaml_text(value: Any) -> str:
 
 
 def owned(kind: str, resources: Sequence[Resource], identity: Identity) -> list[Resource]:
-    """Return the resources of a kind that belong to what has that identity."""
+    """Return the resources of a kind that are parts of the resource with that identity."""
     return [each for each in resources if each.kind == kind and each.identity[: len(identity)] == identity]

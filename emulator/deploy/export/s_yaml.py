@@ -38,16 +38,16 @@ _NO_PLACE = {
     "fc.provision": Phrase("provisioned instances of functions in services"),
     "fc3.version": Phrase("versions"), "fc3.alias": Phrase("aliases"),
 }  # fmt: skip
-"""Kinds for which the components have no property, and what a note calls them."""
+"""Kinds for which the components have no property, with the words for them in notes."""
 _MARK = re.compile(r"\$(?=\{)|\{(?=\{)")
 _MARKS = {"$": "dollar", "{": "brace"}
-"""The beginnings of variables and of places to be filled in, and the variables that stand for them in other texts."""
+"""The characters that begin variables and placeholders, and the variables that stand for them in literal texts."""
 
 _PROVISION: Mapping[str, Any] = {
     "defaultTarget": 0, "alwaysAllocateCPU": False, "alwaysAllocateGPU": False,
     "scheduledActions": [], "targetTrackingPolicies": [],
 }  # fmt: skip
-"""What the component ``fc3`` asks for with provisioned instances.
+"""Members that component ``fc3`` requires with provisioned instances.
 
 Source: devsapp/fc3 src/schema.json, IProvisionConfig: all five are required.
 """
@@ -104,7 +104,7 @@ class _Project(Writer):
         return self._done.setdefault(each.key, each)
 
     def _taken(self, kind: str, identity: tuple[str, ...]) -> Resource | None:
-        """Return the resource inside another, as one that is written with it."""
+        """Return the resource inside another one, and mark it as written."""
         resource = self._there.get(key_of(kind, identity))
         return None if resource is None else self._note_done(resource)
 
@@ -263,11 +263,11 @@ class _Project(Writer):
         return props | ({"policyAttachments": attached} if attached else {})
 
     def _expressed(self, text: str) -> str:
-        """Return a text with variables of Serverless Devs in place of places."""
+        """Return a text with variables of Serverless Devs for its places."""
         return "".join(self._literal(each) if isinstance(each, str) else self._variable(*each) for each in parts(text))
 
     def _literal(self, text: str) -> str:
-        """Return a text in which nothing is a variable or a place to be filled in: such marks become variables."""
+        """Return a text in which marks of variables and placeholders are escaped by variables."""
 
         def as_variable(match: re.Match[str]) -> str:
             name = _MARKS[match[0]]
@@ -291,7 +291,7 @@ class _Project(Writer):
 
 @frozen(kw_only=False)
 class _Module:
-    """How a kind of resource is written: the component, and its properties; None where it is written with another."""
+    """The form of a kind: its component, and the function that returns its properties, None if written with another."""
 
     component: str
     props: Callable[[_Project, Resource], dict[str, Any] | None]
@@ -310,11 +310,11 @@ _MODULES: Mapping[str, _Module] = {
     "ram.policy": _Module("ram-policy", _Project.policy),
     "ram.role": _Module("ram-role", _Project.role),
 }
-"""The kinds that have a module of their own; what belongs to one of these is written with it."""
+"""The kinds that have a module of their own; resources that belong to one of them are written with it."""
 
 
 def _block(definition: str) -> str:
-    """Return a definition that does not look like the name of a file, which is one line."""
+    """Return a definition so that it does not look like a file name, as one of a single line would."""
     if "\n" in definition.strip() or definition.startswith("{"):
         return definition
     return f"{s_components.WRITTEN_HERE}{definition}"

@@ -1,4 +1,4 @@
-"""Resources as a template of ROS: one of the plain resource types each.
+"""Resources as a ROS template, with a plain resource type for each.
 
 Source: Resource Orchestration Service, reference of resource types; a template holds at most 524,288 bytes.
 """
@@ -34,7 +34,7 @@ from emulator.kernel.phrases import Phrase
 
 FILE = "template.yml"
 LARGEST_INLINE = 200 * 1024
-"""Bytes of all packages that are written into the template; those after that are files, to be put into a bucket."""
+"""Bytes of all packages written into the template; further ones are files, to be stored in a bucket."""
 LARGEST_TEMPLATE = 524_288
 CODE_BUCKET = "CodeBucket"
 _CALLS, _FUNCTION_2 = "fc.async", "fc.function"
@@ -42,7 +42,7 @@ _CALLS, _FUNCTION_2 = "fc.async", "fc.function"
 _TYPES: Mapping[str, tuple[str, RosType]] = {
     each.kind: (name, each) for name, each in ROS_TYPES.items() if PROVIDERS[each.kind].groups
 }
-"""By kind: the name of the type, and the type that it is read by."""
+"""By kind: the name of the type, and the type by which it is read."""
 
 
 def write(job: Job) -> Written:
@@ -114,7 +114,7 @@ class _Template(Writer):
         return own
 
     def _calls(self, each: Resource) -> Resource | None:
-        """Return how a function in a service is called asynchronously, which is a property of the function here."""
+        """Return the asynchronous call settings of a function in a service, a property of the function here."""
         return self._there.get(key_of(_CALLS, (*each.identity, LATEST))) if each.kind == _FUNCTION_2 else None
 
     def _code(self, each: Resource) -> dict[str, Any]:
@@ -127,7 +127,7 @@ class _Template(Writer):
         return {"Code": {"OssBucketName": {"Ref": CODE_BUCKET}, "OssObjectName": self._archive(each)}}
 
     def _expressed(self, value: Any) -> Any:
-        """Return a value with functions of ROS in place of places."""
+        """Return a value with functions of ROS for its places."""
         if isinstance(value, dict):
             return {key: self._expressed(item) for key, item in value.items()}
         if isinstance(value, list):

@@ -26,13 +26,13 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _arguments_of(shape: Shape) -> frozenset[str]:
-    """Return what the provider calls the attributes of a resource whose names it only writes in small letters."""
+    """Return the arguments of a resource whose attributes the provider names as the API does, in snake case."""
     return frozenset(re.sub(r"(?<!^)(?=[A-Z])", "_", each.name).lower() for each in shape.of_form("file"))
 
 
 @frozen(kw_only=False)
 class Type:
-    """A resource type: its name, the arguments of the identity, the arguments it has, and those named otherwise.
+    """A resource type: its name, the arguments of the identity, all its arguments, and those named differently.
 
     ``written`` returns the arguments that are not written as the API says them, and takes those that these replace out
     of its last argument. ``absent`` are the members that a block of the provider's does not have. ``latest_only``: the
@@ -74,11 +74,11 @@ _USUAL: Mapping[str, Any] = {
     "disk_size": 512, "instance_type": "e1", "environment": {"Variables": []}, "enable_sse": False,
     "deletion_force": False,
 }  # fmt: skip
-"""Values that need not be said, nor noted where a type has no argument for them."""
+"""Values that need not be written, nor noted where a type has no argument for them."""
 
 
 _ANY_HANDLER = "index.handler"
-"""What a custom runtime without a handler gets, which does not look at it; an empty one is refused."""
+"""The handler of a custom runtime without one, which ignores it; the provider refuses an empty one."""
 
 _ENDPOINTS = (
     ("http", re.compile(r"(https?://.*)")),
@@ -93,23 +93,23 @@ _ENDPOINTS = (
     ("kafka", re.compile(r"kafka:(.*)")),
     ("fc", re.compile(r"(.*)")),
 )
-"""How each kind of endpoint is written by the API, with what the provider takes for it."""
+"""The form of each kind of endpoint in the API, by the provider's name of the kind."""
 
 
 def _is_unset(value: Any) -> bool:
-    """Whether a value is what the API shows for a structure that nobody has set."""
+    """Whether a value is the API's for a structure that is not set."""
     if isinstance(value, dict):
         return all(_is_unset(item) for item in value.values())
     return value in ("", "None", -1, []) or value is False
 
 
 def _is_empty(value: Any) -> bool:
-    """Whether an argument of a block need not be there: the provider reads an empty text or block back as none."""
+    """Whether an argument of a block can be left out: the provider reads an empty text or block back as none."""
     return value in ("", [], {})
 
 
 def snake(name: str) -> str:
-    """Return a name of the API as the provider writes it: ``alwaysAllocateCPU`` is ``always_allocate_cpu``."""
+    """Return a name of the API in the provider's spelling: ``alwaysAllocateCPU`` is ``always_allocate_cpu``."""
     known = {"vSwitchIds": "vswitch_ids", "vSwitchId": "vswitch_id"}
     return known.get(name) or re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
@@ -121,7 +121,7 @@ def write(job: Job) -> Written:
 
 @frozen(kw_only=False)
 class _Raw:
-    """An expression that stands in the file as it is."""
+    """An HCL expression, written as it is."""
 
     text: str
 
@@ -134,7 +134,7 @@ class _Configuration(Writer):
         done, blocks = [], []
         for each in self._job.content.resources:
             if each.kind not in TYPES:
-                if each.kind != "fc.version":  # its service says publish
+                if each.kind != "fc.version":  # versions are made by ``publish`` of their service
                     self._skip(each, Phrase("the provider has no type for {kind}", kind=each.kind))
                 continue
             known = TYPES[each.kind]
@@ -174,7 +174,7 @@ class _Configuration(Writer):
         return "\n".join([*lines, "}", ""])
 
     def _shown_otherwise(self, each: Resource, arguments: Mapping[str, Any]) -> str:
-        """Return the argument that is read back otherwise than it was given, or not at all; "" when there is none."""
+        """Return the argument that the provider reads back differently or not at all; "" when there is none."""
         if "publish" in arguments:
             return "publish"
         return "endpoint" if arguments.get("endpoint") != each.properties.get("Endpoint") else ""
@@ -193,7 +193,7 @@ class _Configuration(Writer):
         return arguments | known.written(self, each, arguments)
 
     def _within(self, each: Resource, known: Type, block: str, value: Any) -> Any:
-        """Return the value of an argument without the members that the provider does not have."""
+        """Return the value of an argument without members that the provider does not have."""
         if isinstance(value, list):
             return [self._within(each, known, block, item) for item in value]
         if not isinstance(value, dict) or block in _MAPS:
@@ -209,7 +209,7 @@ class _Configuration(Writer):
         return kept
 
     def service(self, each: Resource, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Return that a service publishes its version."""
+        """Return the argument that publishes a version of a service."""
         return {"publish": True} if key_of("fc.version", (each.identity[0], "version")) in self._there else {}
 
     def function_2(self, each: Resource, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -226,7 +226,7 @@ class _Configuration(Writer):
         return {} if each.package is None else {"code": {"zip_file": _Raw(f"filebase64({self._filename(each)})")}}
 
     def layer(self, each: Resource, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Return the archive of a layer, and whether it is open to all."""
+        """Return the archive of a layer, and whether it is public."""
         return {"acl": arguments.get("acl", "0")} | self.code(each, arguments)
 
     def trigger_2(self, each: Resource, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -240,7 +240,7 @@ class _Configuration(Writer):
         return {"trigger_config": self._encoded(arguments.pop("trigger_config", {}))}
 
     def domain_2(self, each: Resource, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Return the routes of a domain, each of which is a block."""
+        """Return the routes of a domain, each as a block."""
         return {"route_config": (arguments.get("route_config") or {}).get("routes") or []}
 
     def flow(self, each: Resource, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -248,14 +248,14 @@ class _Configuration(Writer):
         return {"description": arguments.get("description") or "", "type": arguments.get("type") or "FDL"}
 
     def subscription(self, each: Resource, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Return the endpoint as the provider takes it, and its kind: a queue by its name, a mail by its address."""
+        """Return the endpoint in the provider's form, and its kind: a queue by its name, a mail by its address."""
         endpoint = str(arguments.get("endpoint"))
         found = ((kind, pattern.fullmatch(endpoint)) for kind, pattern in _ENDPOINTS)
         kind, match = next((kind, match) for kind, match in found if match is not None)
         return {"endpoint": match[1], "push_type": kind}
 
     def _encoded(self, config: Any) -> _Raw:
-        """Return a configuration as JSON text, its keys in the order in which Terraform writes them."""
+        """Return a configuration as JSON text, with its keys in Terraform's order."""
         return _Raw(f"jsonencode({self._inline(json.loads(json.dumps(config, sort_keys=True)))})")
 
     def _filename(self, each: Resource) -> str:
@@ -270,7 +270,7 @@ class _Configuration(Writer):
             elif isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
                 for item in value:
                     blocks += self._block(name, item, indent)
-            elif value != []:  # blocks that are not there have no other form
+            elif value != []:  # an empty list of blocks cannot be written
                 lines.append((name, self._inline(value)))
         width = max((len(name) for name, _ in lines), default=0)
         return [*(f"{indent}{name:<{width}} = {value}" for name, value in lines), *blocks]
@@ -428,10 +428,10 @@ TYPES: Mapping[str, Type] = {
         "alicloud_ram_role_policy_attachment", ("policy_type", "policy_name", "role_name"), frozenset()
     ),
 }
-"""By kind: the provider's type; it has none for the kinds that are missing here."""
+"""The provider's type by kind; kinds without one are missing."""
 
 TAGGED = frozenset(kind for kind, each in TYPES.items() if "tags" in each.arguments)
-"""The kinds whose types have tags."""
+"""Kinds whose types have tags."""
 
 
 def _identifier(text: str) -> str:
@@ -444,7 +444,7 @@ def _quoted(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return a text as it stands within HCL's quotes."""
+    """Return a text escaped for a quoted HCL string."""
     return (
         json.dumps(text, ensure_ascii=False)[1:-1].replace("${", "$${").replace("%{", "%%{").replace("\x7f", "\\u007f")
     )

@@ -1,1 +1,1 @@
-"""Checkpoints: the whole state kept under a name, put back later, carried to another machine as an archive."""
+"""Checkpoints: the whole state saved under a name, restored later, moved to another machine as an archive."""

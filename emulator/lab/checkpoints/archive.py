@@ -1,9 +1,9 @@
 """Archives: a checkpoint as one file, a tar, for another machine or a later version.
 
-They travel in pieces, because a request has a bounded body. What comes in is looked at before it is used: the plain
-form of a tar that this program writes, without sparse files, links or names of its own making, each file as long as the
-bytes that are there for it; then the checkpoint as `examination` examines it. The account of the other installation
-becomes this one's, wherever the tables name it; what users have written into messages stays as it is.
+Archives are sent in pieces, because the body of a request is bounded. An imported archive is checked before it is used:
+it has to be a plain tar such as this program writes, without sparse files, links or other names, and with all the bytes
+of each file; then `examination` checks the checkpoint. The account of the other installation is replaced by this one's
+wherever tables name it, but not inside messages of users.
 """
 
 import os
@@ -24,7 +24,7 @@ from emulator.lab.errors import invalid
 
 PIECE_BYTES = 16 * 1024 * 1024
 SPARE_BYTES = 64 * 1024 * 1024
-"""What an import leaves free on the disk: the state itself has to grow on."""
+"""Bytes that an import leaves free on the disk, for the state to grow."""
 
 _BLOCK = 512
 _ZEROS = bytes(_BLOCK)
@@ -34,11 +34,11 @@ _USERS_OWN = {("mns_messages", "body"), ("mns_publications", "body"), ("mns_outb
 
 
 class NoRoom(OSError):
-    """The disk has no room for an archive and what becomes of it."""
+    """The disk has no room for an archive and its unpacked content."""
 
 
 def read_piece(folder: Path, path: Path, offset: int) -> bytes:
-    """Return a piece of the archive *path* of the checkpoint in *folder*; empty at the end, and it is gone then."""
+    """Return a piece of the archive *path* of the checkpoint in *folder*; at the end, remove it and return nothing."""
     if offset == 0:
         _pack(folder, path)
     try:
@@ -68,9 +68,10 @@ def _pack(folder: Path, path: Path) -> None:
 
 
 def add_piece(upload: Path, offset: int, piece: bytes) -> None:
-    """Append to the archive that is coming in.
+    """Append a piece to an archive that is being uploaded.
 
-    Raises: LabError (InvalidParameter) when *offset* is not where it ends; NoRoom, OSError, and then it is gone.
+    Raises: LabError (InvalidParameter) when *offset* is not where it ends; NoRoom, OSError, after which the archive is
+    removed.
     """
     size = upload.stat().st_size if upload.exists() and offset else 0
     if offset != size:
@@ -94,11 +95,11 @@ def _check_room(folder: Path, needed: int) -> None:
 
 
 def extract(upload: Path, draft: Path, name: str, account: str, examination: Examination) -> About:
-    """Unpack an archive into *draft* as a checkpoint *name* of *account*, which is still to be made sound.
+    """Unpack an archive into *draft* as checkpoint *name* of *account*; `Examination.make_sound` has to follow.
 
     Raises: LabError (InvalidCheckpoint), NoRoom, OSError.
     """
-    _check_room(draft, 3 * upload.stat().st_size)  # the files, the tables once more, and what a migration adds
+    _check_room(draft, 3 * upload.stat().st_size)  # the files, a second copy of the tables, and what a migration adds
     with upload.open("rb") as archive:
         _unpack(archive, upload.stat().st_size, draft)
     if not (draft / ABOUT).is_file():
@@ -138,7 +139,7 @@ class Member(NamedTuple):
 
 
 def _members(archive: BinaryIO, size: int) -> Iterator[Member]:
-    """Yield the files of a tar of *size* bytes; what is not read of one is passed over.
+    """Yield the files of a tar of *size* bytes; unread content is skipped.
 
     Raises: LabError (InvalidCheckpoint).
     """

@@ -1,4 +1,4 @@
-"""What a checkpoint says of itself: its name, when and where it was made, and how far its tables had come."""
+"""The description of a checkpoint: name, time and place of its making, and the schema versions of its tables."""
 
 import json
 import re
@@ -12,10 +12,10 @@ from emulator.lab.errors import LabError, invalid
 from emulator.wire.dates import iso_millis
 
 FORM = 1
-"""The number of the form that checkpoints and archives have; a higher one is of a newer program."""
+"""The version of the form of checkpoints and archives; a higher one is of a newer program."""
 
 LONGEST = 64 * 1024
-"""Bytes of a description; one has some hundreds."""
+"""The longest description in bytes; usual ones have some hundreds."""
 
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 _VERSION = re.compile(r"[0-9A-Za-z.+!-]{1,64}", re.ASCII)
@@ -24,9 +24,9 @@ _SERVICE = re.compile(r"[a-z]{1,32}", re.ASCII)
 
 @frozen
 class About:
-    """A checkpoint: when it was made (the machine's time), the emulator's time then, whose state it is.
+    """A checkpoint: when it was made (the machine's time), the emulator's time then, the account and region.
 
-    ``schema`` is how far each service's tables had come, ``size`` the bytes of its tables.
+    ``schema`` is the schema version of each service, ``size`` the bytes of the tables.
     """
 
     name: str
@@ -55,7 +55,7 @@ class About:
 
 
 def read_about(text: str, name: str) -> About:
-    """Read the form on disk; *name* is the checkpoint's name here.
+    """Read a description from its form on disk; *name* is the checkpoint's name here.
 
     Raises: LabError (InvalidCheckpoint).
     """
@@ -79,7 +79,7 @@ def read_about(text: str, name: str) -> About:
 
 
 def _number(value: object, low: int, high: int) -> int:
-    """Return a whole number that is one: not 1e999, not true, not a text.
+    """Return *value*, which has to be a whole number: not 1e999, not true, not a text.
 
     Raises: ValueError.
     """
@@ -89,7 +89,7 @@ def _number(value: object, low: int, high: int) -> int:
 
 
 def _word(value: object, pattern: "re.Pattern[str]") -> str:
-    """Return a text of that form.
+    """Return *value*, which has to be a text that fits *pattern*.
 
     Raises: ValueError.
     """

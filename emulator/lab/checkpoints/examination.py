@@ -1,8 +1,8 @@
-"""Looking at a checkpoint that this process has not saved itself, before anything of it is used.
+"""Checking a checkpoint that this process has not saved itself, before any of it is used.
 
-First what its files are, then what its tables look like, then what SQLite finds in them, then every value, then what
-the services read in the rows. Tables of an earlier version are migrated on the way. All of it happens in a folder of
-its own, so that a checkpoint is either as it was or sound.
+Checked are, in this order: the files, the schema of the tables, their integrity by SQLite, every value, and whether the
+services can read every row. Tables of an earlier version are migrated on the way. All of it happens in a folder of its
+own, so that a failed check leaves the checkpoint as it was.
 """
 
 import re
@@ -26,7 +26,7 @@ CONTENT = re.compile(r"code/[0-9a-f]{64}\.zip|objects/([0-9a-f]{2})/\1[0-9a-f]{0
 """Files of a checkpoint, as paths below the emulator's folder."""
 
 ReadThrough = Callable[[Database], list[str]]
-"""Reads all rows as the services read them; returns the files they name. Raises anything for a senseless row."""
+"""Reads all rows as the services do and returns the files they name; raises any exception for an invalid row."""
 
 
 class Examination:
@@ -58,7 +58,7 @@ class Examination:
                 check_pages(opened)
 
     def _check_age(self, tables: sqlite3.Connection, shape: Shape, version: str) -> None:
-        """Refuse tables of a newer program by its name, once the table that says so is known to be one."""
+        """Refuse tables of a newer program, naming it, once the table of versions has the expected schema."""
         key = ("table", "schema_versions")
         if shape.get(key) != self._program.now[key]:
             raise unsound("its tables are not of this program")
@@ -68,7 +68,7 @@ class Examination:
                 raise unsound(f"it is of a newer version, {version}")
 
     def make_sound(self, folder: Path, draft: Path, system: Millis, version: str) -> None:
-        """Examine the checkpoint in *folder*; its tables are replaced by examined ones of this program's schema.
+        """Check the checkpoint in *folder* and replace its tables by the checked and migrated ones.
 
         *draft* is an empty folder to work in, *system* the machine's time, *version* the program it is of.
 
@@ -84,7 +84,7 @@ class Examination:
                     if not CONTENT.fullmatch(name) or not (folder / FILES / name).is_file():
                         raise unsound("its tables name a file that it does not have")
             with closing(sqlite3.connect(copy, isolation_level=None)) as tables:
-                tables.execute("PRAGMA journal_mode=DELETE")  # the form of a checkpoint
+                tables.execute("PRAGMA journal_mode=DELETE")  # the journal mode of a checkpoint
                 self._program.check_equal(shape_of(tables))
                 check_rows(tables)
                 _check_clock(tables, system)
@@ -105,7 +105,7 @@ def _check_clock(tables: sqlite3.Connection, system: Millis) -> None:
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """Refuse whatever cannot be read, for whatever reason: these bytes are not of this program's making.
+    """Turn every error in the context into a refusal: bytes from elsewhere can fail in any way.
 
     Raises: LabError (InvalidCheckpoint); OSError.
     """

@@ -1,8 +1,8 @@
 """Saving and restoring the whole state while the emulator runs.
 
-To save is to copy the tables of one moment and to keep the files they name. To restore is to replace tables and clock
-while everything stands still (`emulator.lab.checkpoints.standstill`), all or nothing: what this process has not saved
-itself is examined first, and what was there comes back when the services cannot go on with the new tables.
+Saving copies the tables of one moment and links the files they name. Restoring replaces tables and clock while
+everything stands still (`emulator.lab.checkpoints.standstill`), all or nothing: a checkpoint that this process has not
+saved itself is examined first, and the old state comes back when the services cannot resume with the new tables.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 _COPIED_AT_ONCE = 64 * 1024 * 1024
-"""Tables up to this size are copied on the loop, which takes milliseconds; larger ones beside it, from the file."""
+"""Bytes of tables up to which they are copied on the loop, in milliseconds; larger ones are copied in a thread."""
 
 _ATTEMPTS = 5
 
@@ -39,10 +39,10 @@ _ATTEMPTS = 5
 class Checkpoints:
     """The checkpoints of one emulator.
 
-    What goes with one but does not outlive the emulator is copied by *kept* and *put_back*, which puts nothing in its
-    place for None. *resumed* is called last in a restore.
+    *kept* returns a copy of the state in memory that belongs to a checkpoint, and *put_back* restores it; None empties
+    it, for checkpoints of other runs. *resumed* is called last in a restore.
 
-    What is begun comes to its end even if its caller goes away: only then is it whole or not there at all.
+    An operation runs to its end even if its caller is cancelled, so that a checkpoint is whole or does not exist.
     """
 
     def __init__(
@@ -72,25 +72,28 @@ class Checkpoints:
         self._in_memory: dict[str, object] = {}
         self._resumed = resumed
         self._sound: dict[str, Fingerprint | None] = {}
-        """Checkpoints that this process has saved or examined, by the tables they had then."""
+        """The checkpoints that this process has saved or examined, each with the fingerprint of its tables then."""
         self._lock = asyncio.Lock()
         self._under_way: set[asyncio.Task[Any]] = set()
 
     async def close(self) -> None:
-        """Wait for what is under way."""
+        """Wait for the operations under way."""
         while self._under_way:
             await asyncio.wait(self._under_way)
 
     async def clean(self) -> None:
-        """Finish or remove what an earlier run has left half done; it is out of the way before the first wait."""
+        """Finish or remove what an earlier run has left half done.
+
+        Leftovers are renamed before the first wait, so that they are in nobody's way.
+        """
         if (leftovers := self._store.set_leftovers_aside()) is not None:
             await asyncio.to_thread(self._store.discard, leftovers)
 
     async def _alone(self, work: Coroutine[Any, Any, T], what: str) -> T:
-        """Do *work* to its end, one at a time; a caller that goes away does not break it off."""
+        """Run *work* to its end, one at a time; a cancelled caller does not cancel it."""
 
         async def locked() -> T:
-            begin("")  # what goes on after a restore does so of itself
+            begin("")  # what runs on after a restore has no request as its cause
             async with self._lock:
                 return await work
 
@@ -100,7 +103,7 @@ class Checkpoints:
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            task.add_done_callback(_tell_failure)  # there is nobody left to be told
+            task.add_done_callback(_tell_failure)  # the caller, who would get the error, is gone
             raise
 
     @asynccontextmanager
@@ -110,7 +113,7 @@ class Checkpoints:
             yield
 
     async def save(self, name: str) -> About:
-        """Keep the state as it is now, in place of what the name stood for.
+        """Save the present state, replacing an earlier checkpoint of that name.
 
         Raises: LabError (InvalidParameter); OSError, sqlite3.Error when it cannot be written.
         """
@@ -130,9 +133,9 @@ class Checkpoints:
         return about
 
     async def _save(self, draft: Path, name: str) -> tuple[About, object]:
-        """Write a draft; return also what is in memory at that moment.
+        """Write a draft; return also the copy of the state in memory at that moment.
 
-        A file that is removed meanwhile belongs to a later state: that one is taken then.
+        When a file is removed meanwhile, the save is repeated with the state that follows.
         """
         for attempt in range(_ATTEMPTS):
             about = About(
@@ -172,7 +175,7 @@ class Checkpoints:
         if path is not None and sizes.pages * sizes.page_bytes > _COPIED_AT_ONCE:
             source = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             source.execute("BEGIN")
-            source.execute("SELECT count(*) FROM sqlite_master").fetchone()  # holds this moment's state
+            source.execute("SELECT count(*) FROM sqlite_master").fetchone()  # a first read fixes the snapshot
         else:
             source = sqlite3.connect(":memory:", check_same_thread=False)
             self._database.copy_to(source)
@@ -186,7 +189,7 @@ class Checkpoints:
         return write
 
     async def restore(self, name: str) -> About:
-        """Put the state of a checkpoint in the place of the present one.
+        """Replace the present state by that of a checkpoint.
 
         Raises: LabError (InvalidParameter, NotFound, InvalidCheckpoint).
         """
@@ -199,7 +202,7 @@ class Checkpoints:
         given: list[str] = []
 
         async def replace() -> None:
-            # not before: what stands still removes no file that another has just found in its place
+            # Not earlier: no other restore then removes a file just found to be there.
             await asyncio.to_thread(self._store.put_back, name, given)
             await exchange.replace(tables)
             self._time.take_up()
@@ -248,7 +251,7 @@ class Checkpoints:
         return self._store.all()
 
     async def remove(self, name: str) -> None:
-        """Forget a checkpoint.
+        """Delete a checkpoint.
 
         Raises: LabError (InvalidParameter, NotFound).
         """
@@ -259,7 +262,7 @@ class Checkpoints:
             self._sound.pop(name, None)
 
     async def pack(self, name: str, offset: int) -> bytes:
-        """Return a piece of a checkpoint's archive from *offset* on, empty at its end; offset 0 makes it anew.
+        """Return a piece of a checkpoint's archive from *offset* on, empty at its end; offset 0 makes a new archive.
 
         Raises: LabError (InvalidParameter, NotFound).
         """
@@ -274,7 +277,7 @@ class Checkpoints:
         return archive.read_piece(self._store.path(name), self._store.archive(name), offset)
 
     async def unpack(self, name: str, offset: int, piece: bytes, *, last: bool) -> About | None:
-        """Take a piece of an archive; after the *last* one there is a checkpoint *name*.
+        """Add a piece of an uploaded archive; the *last* one creates the checkpoint *name*.
 
         An archive of another account becomes one of this installation's.
 
@@ -321,7 +324,7 @@ def _tables_read() -> Iterator[None]:
     """Raises: LabError (InvalidCheckpoint) for tables that SQLite finds damaged."""
     try:
         yield
-    except sqlite3.OperationalError:  # a full disk, say
+    except sqlite3.OperationalError:  # such as for a full disk
         raise
     except sqlite3.DatabaseError as error:
         raise LabError("InvalidCheckpoint", reason=f"its tables cannot be read ({error})") from error

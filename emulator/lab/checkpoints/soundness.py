@@ -1,7 +1,7 @@
 """Whether tables of unknown origin can be this emulator's state: their schema, what SQLite finds, and every row.
 
-A checkpoint that this process has saved is known to be whole. Any other is looked at before it is used: one that came
-as an archive, and one that an earlier run has left, which another program may have had in hands since.
+A checkpoint that this process has saved is known to be whole. Others are checked before they are used: one uploaded as
+an archive, and one left by an earlier run, which another program may have changed since.
 """
 
 import re
@@ -17,7 +17,7 @@ ACCOUNT = re.compile(r"[0-9]{1,32}", re.ASCII)
 REGION = re.compile(r"[a-z][a-z0-9-]{0,63}", re.ASCII)
 
 _LARGEST = 2**53
-"""No number is larger, so that a program that adds to one has room; `_HELD` is added to those of held messages."""
+"""The largest number allowed, so that additions do not overflow; `_HELD` is added to those of held messages."""
 
 _HELD = 2**60
 
@@ -51,10 +51,10 @@ _NAMED = (
     ("workflow_versions", "flow", "SELECT id FROM workflow_flows"),
     ("workflow_aliases", "flow", "SELECT id FROM workflow_flows"),
 )
-"""Columns that name a row of another table without a foreign key of SQLite's: table, column, what may stand there."""
+"""References without a foreign key: table, column, and the query of the values allowed in it."""
 
 _WORDS = {("workflow_wakeups", "kind"): frozenset(TIMERS)}
-"""Columns that hold one of a few words, which the program knows by name alone."""
+"""Columns that hold one of a few words that the program has as a closed set."""
 
 _PRIORITIES = PRIORITY.low, PRIORITY.high
 
@@ -64,7 +64,7 @@ _RANGES: dict[tuple[str, str], tuple[int, int]] = {
     ("mns_messages", "priority"): _PRIORITIES,
     ("mns_tallies", "priority"): _PRIORITIES,
 }
-"""Whole numbers with a range of their own."""
+"""Columns of whole numbers with a range of their own."""
 
 
 def unsound(reason: str) -> LabError:
@@ -87,7 +87,7 @@ def check_pages(tables: sqlite3.Connection) -> None:
 def check_rows(tables: sqlite3.Connection) -> None:
     """Check the kind and range of every value, and that every reference names a row that exists.
 
-    The tables are known to have this program's shape.
+    The tables have to have this program's schema.
 
     Raises: LabError (InvalidCheckpoint), sqlite3.Error.
     """
@@ -108,7 +108,7 @@ def check_rows(tables: sqlite3.Connection) -> None:
 
 
 def _wrong(tables: sqlite3.Connection, table: str) -> Iterator[tuple[str, str]]:
-    """Yield the columns of a table, each with the SQL that is 1 where a row holds what cannot be in it."""
+    """Yield the columns of a table, each with an SQL expression that is 1 for a row with an invalid value."""
     if table == "sqlite_sequence":
         yield "seq", f"typeof(seq) <> 'integer' OR seq NOT BETWEEN 0 AND {_LARGEST}"
         return

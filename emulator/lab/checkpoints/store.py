@@ -23,16 +23,16 @@ _DRAFT = ".new-"
 _UPLOAD = ".upload-"
 _ARCHIVE = ".archive-"
 _NEXT = ".next-"
-"""A draft that is whole and accepted, while it takes the place of the one before."""
+"""The prefix of a complete draft while it replaces the earlier checkpoint."""
 
 _OLD_ARCHIVE = "archive.tar"
-"""Where earlier versions made the archive of a checkpoint, in its folder."""
+"""The file in a checkpoint's folder in which earlier versions made its archive."""
 
 _ABANDONED_S = 3600
-"""After this long without a piece an archive on its way in or out is given up."""
+"""Seconds without a piece after which a transfer of an archive is given up."""
 
 Fingerprint = tuple[int, int, int]
-"""Tells a file of tables from one that has been put in its place."""
+"""Inode, size and modification time of a file of tables: whether it was replaced."""
 
 
 class ContentGone(Exception):
@@ -47,9 +47,9 @@ class CheckpointStore:
         self._work = work
 
     def set_leftovers_aside(self) -> Path | None:
-        """Finish what an earlier run has accepted; put the rest of its work into a draft, which the caller discards.
+        """Finish replacements begun by an earlier run, and move its other leftovers into a draft, which is returned.
 
-        Call it before anything else: only then is nothing under a dotted name in use.
+        The caller discards the draft. To be called first, while nothing under a dotted name is in use.
         """
         try:
             entries = sorted(self._folder.iterdir())
@@ -83,7 +83,7 @@ class CheckpointStore:
         Raises: sqlite3.Error, OSError.
         """
         with closing(sqlite3.connect(draft / TABLES, isolation_level=None)) as tables:
-            tables.execute("PRAGMA synchronous=OFF")  # it is read only once it is complete
+            tables.execute("PRAGMA synchronous=OFF")  # a copy that a crash leaves incomplete is never read
             write_tables(tables)
             schema = dict(tables.execute("SELECT service, version FROM schema_versions").fetchall())
         return self.describe(draft, replace(about, schema=schema))
@@ -97,7 +97,7 @@ class CheckpointStore:
         return about
 
     def link(self, draft: Path, files: Iterable[str]) -> None:
-        """Keep *files*, paths below the work folder.
+        """Link *files*, paths below the work folder, into the draft.
 
         Raises: ContentGone, OSError.
         """
@@ -114,7 +114,7 @@ class CheckpointStore:
     def accept(self, draft: Path, name: str) -> None:
         """Make the folder the checkpoint *name*; replaces an earlier one.
 
-        A kill on the way leaves either; `clean` finishes what has been accepted.
+        A kill on the way leaves the old or the new one; `clean` finishes what has been accepted.
         """
         accepted = self._folder / f"{_NEXT}{name}"
         draft.rename(accepted)
@@ -131,12 +131,12 @@ class CheckpointStore:
             self.discard(old)
 
     def upload(self, name: str) -> Path:
-        """Return where the archive of a checkpoint to be is gathered."""
+        """Return the path of a checkpoint's archive while it is uploaded."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         return self._folder / f"{_UPLOAD}{name}"
 
     def archive(self, name: str) -> Path:
-        """Return where the archive of a checkpoint is made."""
+        """Return the path of a checkpoint's archive while it is downloaded."""
         return self._folder / f"{_ARCHIVE}{name}"
 
     def drop_abandoned(self, system_s: float) -> None:
@@ -150,7 +150,7 @@ class CheckpointStore:
 
     def discard(self, draft: Path) -> None:
         """Remove a draft."""
-        import shutil  # pulls in every compression module
+        import shutil  # imports every compression module
 
         if draft.is_dir() and not draft.is_symlink():
             shutil.rmtree(draft, ignore_errors=True)
@@ -184,7 +184,7 @@ class CheckpointStore:
         return self._folder / name
 
     def fingerprint(self, name: str) -> Fingerprint | None:
-        """Return what tells the tables of a checkpoint from others; None when there are none."""
+        """Return the fingerprint of a checkpoint's tables; None when there are none."""
         try:
             found = (self._folder / name / TABLES).stat()
         except OSError:
@@ -206,7 +206,7 @@ class CheckpointStore:
         self.archive(name).unlink(missing_ok=True)
 
     def put_back(self, name: str, given: list[str]) -> None:
-        """Give the work folder the files of a checkpoint that it does not have; add each to *given*.
+        """Link the files of a checkpoint that the work folder lacks into it; append each to *given*.
 
         Raises: OSError.
         """
@@ -255,5 +255,5 @@ def _link(source: Path, target: Path) -> None:
         pass
     except FileNotFoundError:
         raise
-    except OSError:  # a file system without links
+    except OSError:  # the file system has no links
         target.write_bytes(source.read_bytes())

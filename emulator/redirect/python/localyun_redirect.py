@@ -2,9 +2,9 @@
 
 Names under ``aliyuncs.com`` and ``fcapp.run`` resolve to the loopback address, and the ports 80 and 443 become the
 emulator's: a resolved address carries the port, and clients connect to what was resolved. The emulator's certificate
-authority is made known to the TLS libraries in use. A proxy that is there for programs without a hook is hidden from
-this one, whose calls to other hosts go the way they always went, and kept for the programs it starts. Nothing else
-changes, and without the variables nothing at all.
+authority is made known to the TLS libraries in use. The proxy for programs without a hook is hidden from this one, so
+that its calls to other hosts go their usual way, and kept for the programs it starts. Nothing else changes, and without
+the variables nothing at all.
 
 This file stands alone: it runs inside users' programs under any Python from 3.9 on. Variables read:
 ``LOCALYUN_HTTP_PORT``, ``LOCALYUN_HTTPS_PORT``, ``LOCALYUN_CA_BUNDLE``, ``LOCALYUN_PROXY_URL``.
@@ -24,13 +24,13 @@ from typing import Any
 SUFFIXES = (".aliyuncs.com", ".fcapp.run")
 
 CA_VARIABLES = ("ALIBABA_CLOUD_CA_BUNDLE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
-"""Between them these are read by the official SDKs' own bundle, the `ssl` module, requests and curl."""
+"""Read by the official SDKs' own bundle, the `ssl` module, requests and curl."""
 
 PROXY_VARIABLES = ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy")
 
 
 def install() -> bool:
-    """Redirect this process as its environment says; return whether there is anything to redirect to.
+    """Redirect this process as its environment says; return whether it names an emulator.
 
     Installing again follows the environment as it is then.
     """
@@ -84,7 +84,7 @@ def _trust(bundle: str) -> None:
 
 
 def _hide_proxy(proxy: str | None) -> None:
-    """Take *proxy* out of ``os.environ`` but not out of the process's environment, which its children inherit."""
+    """Remove *proxy* from ``os.environ`` but not from the process's environment, which its children inherit."""
     hidden = [name for name in PROXY_VARIABLES if proxy and os.environ.get(name) == proxy]
     if not proxy or not hidden:
         return
@@ -98,7 +98,7 @@ def _hide_proxy(proxy: str | None) -> None:
 
 
 def _pass_on_proxy(subprocess: ModuleType, proxies: dict[str, str]) -> None:
-    """Give programs started with a copy of ``os.environ`` what the copy lacks."""
+    """Add the proxy variables to programs started with a copy of ``os.environ``."""
     original = subprocess.Popen.__init__
 
     @functools.wraps(original)
@@ -125,7 +125,7 @@ def _replace_bundle(module: ModuleType, bundle: str) -> None:
 
 
 def _patch(wanted: str, patch: Callable[[ModuleType], None], *, copies: bool = False) -> None:
-    """Have *patch* change the module *wanted* when it is imported, instead of what an earlier call asked for.
+    """Have *patch* change the module *wanted* when it is imported, replacing an earlier patch of it.
 
     With *copies* those that other packages carry within them are changed as well.
     """
@@ -147,7 +147,7 @@ class _PatchingFinder:
         for finder in sys.meta_path:
             spec = None if finder is self else finder.find_spec(name, path, target)
             if spec is not None and spec.loader is not None:
-                spec.loader = _PatchingLoader(spec.loader, self._patch)  # type: ignore[assignment]  # has what is used
+                spec.loader = _PatchingLoader(spec.loader, self._patch)  # type: ignore[assignment]  # has the methods that are used
                 return spec
         return None
 

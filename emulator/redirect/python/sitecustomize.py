@@ -34,5 +34,5 @@ def _sleep(seconds: float) -> None:
 
 localyun_redirect.install()
 if "FAKETIME" in os.environ:
-    setattr(time, "sleep", _sleep)  # noqa: B010 - programs of users sleep; plain assignment is a use of it for ruff
+    setattr(time, "sleep", _sleep)  # noqa: B010 - for users' programs; ruff forbids time.sleep in an assignment
 _run_next()

@@ -25,7 +25,7 @@ Schema = dict[str, Any]
 
 
 class Schemas(Notation[Schema]):
-    """How JSON Schema says what a kind allows; here a reader is the schema."""
+    """JSON Schemas of kinds; the "reader" of a kind is its schema."""
 
     def text(self, kind: Text) -> Schema:
         """A string."""
@@ -86,12 +86,12 @@ class Schemas(Notation[Schema]):
         return {"type": "string"}
 
     def also(self, kind: Also) -> Schema:
-        """The usual form, or the other one."""
+        """The usual form, or the other one that files also allow."""
         usual = self.reader(kind.kind)
         return usual if kind.other is None else {"anyOf": [usual, self.reader(kind.other)]}
 
     def noted(self, kind: Noted) -> Schema:
-        """What is kept, or anything."""
+        """The kind that is kept; without one, any value."""
         return {} if kind.kind is None else self.reader(kind.kind)
 
     def shape(self, kind: Shape) -> Schema:

@@ -3,7 +3,8 @@
 A `Field` is the one row that describes an attribute of a resource, a property of a file, an argument of an operation or
 a setting. Its kind is data: it says what is allowed and does nothing. A *form* is a way to write values, such as
 ``xml``; the `Notation` of a form (module `notation`) makes of each kind what reads it there, and refuses values in that
-form's own words. Documentation, JSON Schemas, the command line and the columns of the tables look into the same rows.
+form's own words. Documentation, JSON Schemas, the command line and the columns of the tables are made from the same
+rows.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -16,7 +17,7 @@ from emulator.kernel.frozen import fields_of, frozen
 from emulator.kernel.paging import Range
 
 ABSENT: Any = object()
-"""No value: what a field has not, what a reader returns for a value that names nothing, what an answer leaves out."""
+"""No value: an attribute without a default, a reader's result for an empty value, a member left out of an answer."""
 
 Rule = Callable[[Any, str], Any]
 """(value, name) -> the value to keep; raises the service's own error."""
@@ -92,10 +93,10 @@ class Flag:
 
 @frozen(kw_only=False)
 class OneOf:
-    """A string out of *choices*, in the spelling that *fold* makes of every one.
+    """One of the strings *choices*; *fold*, such as ``str.upper``, makes the spelling that is compared and kept.
 
-    With *members*, inside it is a member of that enumeration. With *label*, which says what the choices are, a refusal
-    by Function Compute has the form that its clients look for.
+    With *members* the value inside is a member of that enumeration. With *label*, which says what the choices are, a
+    refusal by Function Compute has the form that its clients look for.
     """
 
     choices: Collection[str]
@@ -142,9 +143,9 @@ class MapOf:
 
 @frozen(kw_only=False)
 class Json:
-    """Any JSON value, or any *only* object or list: kept and shown, never looked into.
+    """Any JSON value, or only an object or list (*only*), kept and shown as it is.
 
-    Where *as_written*, files do not spell the names in it in a way of their own.
+    With *as_written*, names in it are spelled in files as in the API.
     """
 
     only: Literal["", "object", "list"] = ""
@@ -158,7 +159,10 @@ class JsonText:
 
 @frozen(kw_only=False)
 class Folder:
-    """The path of a file or folder, from the folder that relative paths start at; of a folder that is there if so."""
+    """The path of a file or folder; a relative one starts at a folder given to the reader.
+
+    With *existing* it has to be an existing folder, with *program* an executable file.
+    """
 
     existing: bool = False
     program: bool = False
@@ -166,9 +170,9 @@ class Folder:
 
 @frozen(kw_only=False)
 class Ruled:
-    """A value of *kind* for which *rule* has the last word; the rule gets and returns what the kind has kept.
+    """A value of *kind*, further checked by *rule*, which takes and returns the value that the kind has read.
 
-    Where *alone*, services have the rule in place of the kind, which then says what files and schemas take.
+    With *alone*, services apply the rule without the kind, which then only describes the value for files and schemas.
     """
 
     kind: "Kind"
@@ -180,8 +184,8 @@ class Ruled:
 class Noted:
     """A value that files may give and that has no effect here, for the reason *why*; kept if it has a *kind*.
 
-    Where *or_auto*, the word ``auto`` asks the cloud to make something, and is noted in place of the value. The value
-    *unset* asks for nothing and is not noted: what the service returns where nothing was set, and exports write.
+    Where the word ``auto`` asks the cloud to create a resource, *or_auto* is the reason noted for it, and other values
+    are read as *kind*. The value *unset*, which services return and exports write where nothing was set, is not noted.
     """
 
     why: str
@@ -192,9 +196,9 @@ class Noted:
 
 @frozen(kw_only=False)
 class Also:
-    """A value of *kind* that files read in a way of their own, for example because they also have *other*, a kind.
+    """A value of *kind* that files read with *read*, for example because they also allow the kind *other*.
 
-    *read* takes what a reader of that form takes, the place in the file first, and returns what is kept.
+    *read* takes the arguments of a reader of files, the place in the file first, and returns the value to keep.
     """
 
     kind: "Kind"
@@ -232,16 +236,15 @@ BINARY, COUNT = Binary(), Whole(0, 100_000)
 class Field(NamedTuple):
     """One attribute: its names, its kind, its default, its help.
 
-    ``name`` is the vendor's, ``attribute`` the name here; without one the field is only shown. ``names`` are other
-    names by form; the first is the one that the form writes, and all are read. ``only`` are the forms that have the
-    field, all when empty. ``default`` is what holds where nothing is given. A *required* field has to be given; a
-    *fixed* one cannot be changed after creation. The members of a *flat* one stand beside the other fields instead of
-    inside it.
-    ``shown`` computes what answers show from the view of the resource (of a member: from its value). ``unset`` is what
-    answers show where the value is None: nothing when it is `ABSENT`, None for null; such a value is read as None too.
-    ``members`` are those that an object shows for what it leaves out. ``since`` and ``until`` say from when to when the
-    service has had the field. ``help`` is a line in English and in Chinese; ``source`` tells where this is known
-    from. A *secret* value is never printed.
+    ``name`` is the vendor's, ``attribute`` the name here; without an attribute the field is only shown in answers.
+    ``names`` are other names by form; the first is the one that the form writes, and all are read. ``only`` are the
+    forms that have the field, all when empty. ``default`` is what holds where nothing is given. A *required* field has
+    to be given; a *fixed* one cannot be changed after creation. The members of a *flat* one stand beside the other
+    fields instead of inside it. ``shown`` computes what answers show from the view of the resource (of a member: from
+    its value). ``unset`` is what answers show where the value is None: nothing when it is `ABSENT`, None for null; such
+    a value is read as None too. ``members`` are the values shown for members that an object value lacks. ``since`` and
+    ``until`` say from when to when the service has had the field. ``help`` is a line in English and in Chinese;
+    ``source`` tells where this is known from. A *secret* value is never printed.
     """
 
     name: str
@@ -273,12 +276,12 @@ class Field(NamedTuple):
 
     @property
     def bare_kind(self) -> "Kind":
-        """The kind without what only says how it is checked or noted."""
+        """The kind inside its rules and notes (`bare`)."""
         return bare(self.kind)
 
 
 class Either(NamedTuple):
-    """Fields of which only one may be given, by name; one has to be where that is *needed*.
+    """Fields of which at most one may be given, by name; with *needed*, exactly one.
 
     *refusal* is a sentence for both mistakes, for forms that have none of their own.
     """
@@ -340,17 +343,17 @@ class Shape:
         return tuple(each for each in self.fields if each.attribute)
 
     def of_form(self, form: str, *, settable: bool = True) -> Iterator[Field]:
-        """Yield the fields that *form* has; the *settable* ones or all that are shown."""
+        """Yield the fields that *form* has; unless *settable*, also those that are only shown."""
         for each in self.fields:
             if each.is_in(form) and (each.attribute or not settable):
                 yield each
 
     def defaults(self) -> dict[str, Any]:
-        """Return what a new resource has, by attribute, as far as the rows say so."""
+        """Return the defaults of a new resource by attribute, for the fields that declare one."""
         return {each.attribute: each.default for each in self.stored if each.default is not ABSENT}
 
     def default_of(self, field: Field) -> Any:
-        """Return what a new resource has where nothing names *field*, None where it has to be named."""
+        """Return the default of *field*, from its row or from the record's class; None where it has none."""
         if field.default is not ABSENT:
             return field.default
         inside = next((each for each in fields_of(self.record) if each.name == field.attribute), None)
@@ -362,32 +365,32 @@ class Shape:
 
 
 def record(*fields: Field, **kinds: "Kind") -> Shape:
-    """Return the kind of an object with these members, which are called inside as outside."""
+    """Return the shape of an object with these members, whose attributes have the members' names."""
     return Shape("", (*fields, *(Field(name, name, kind) for name, kind in kinds.items())))
 
 
 def argument(name: str, kind: "Kind" = TEXT, about: str = "", *, default: Any = ABSENT) -> Field:
-    """Return an argument of an operation of the admin API; without a default it has to be there."""
+    """Return an argument of an operation of the admin API; it is required when it has no *default*."""
     return Field(name, name, kind, default, required=default is ABSENT, help=(about, ""))
 
 
 def member(name: str, kind: "Kind" = TEXT) -> Field:
-    """Return a member that is called inside as outside."""
+    """Return a member whose attribute has the member's name."""
     return Field(name, name, kind)
 
 
 def needed(name: str, kind: "Kind" = TEXT) -> Field:
-    """Return a member that files have to give, which is called inside as outside."""
+    """Return a required member of files, whose attribute has the member's name."""
     return Field(name, name, kind, required=True)
 
 
 def spelled(name: str, kind: "Kind", *others: str) -> Field:
-    """Return a member that files also spell in other ways, which is called inside as outside."""
+    """Return a member that files may also spell as one of *others*; its attribute has the member's name."""
     return Field(name, name, kind, names={"file": (name, *others)})
 
 
 def bare(kind: "Kind") -> "Kind":
-    """Return the kind that a rule or a note is about."""
+    """Return the kind inside `Ruled`, `Also` and `Noted`."""
     while isinstance(kind, Ruled | Also) or (isinstance(kind, Noted) and kind.kind is not None):
         inner = kind.kind
         assert inner is not None
@@ -399,4 +402,4 @@ Kind: TypeAlias = (
     Text | Whole | Number | Flag | OneOf | Time | Binary | Items | MapOf | Json | JsonText | Folder | Ruled | Noted
     | Also | Held | Tagged | Shape
 )  # fmt: skip
-"""What a notation has to have an answer for; `Duration` is a `Whole`."""
+"""The kinds that a `Notation` may have readers for; a `Duration` is read as a `Whole`."""

@@ -28,7 +28,7 @@ _UNITS = {"seconds": "秒", "bytes": "字节", "days": "天", "MB": "MB"}
 
 
 class Words(Notation[str]):
-    """What a value may be, in words."""
+    """The allowed values of a kind in words, for a table cell."""
 
     def __init__(self, *, chinese: bool) -> None:
         super().__init__("documentation")
@@ -38,13 +38,13 @@ class Words(Notation[str]):
         return chinese if self._chinese else english
 
     def text(self, kind: Text) -> str:
-        """A text."""
+        """The word text, with the greatest length."""
         if kind.longest is None:
             return self._said("text", "字符串")
         return self._said(f"text of up to {kind.longest} characters", f"字符串，最长 {kind.longest} 个字符")
 
     def whole(self, kind: Whole) -> str:
-        """A number with its range and unit."""
+        """The range and the unit."""
         unit = _UNITS.get(kind.unit, kind.unit) if self._chinese else kind.unit
         after = f" {unit}" if unit else ""
         if kind.low is None or kind.high is None:
@@ -52,41 +52,41 @@ class Words(Notation[str]):
         return self._said(f"{kind.low:,} to {kind.high:,}", f"{kind.low:,} 到 {kind.high:,}") + after
 
     def number(self, kind: Number) -> str:
-        """A number with its range."""
+        """The range."""
         if kind.low is None:
             return self._said("number", "数字")
         return self._said(f"{kind.low:,.10g} to {kind.high:,.10g}", f"{kind.low:,.10g} 到 {kind.high:,.10g}")
 
     def flag(self, kind: Flag) -> str:
-        """True or false, or two words."""
+        """The two words for true and false."""
         return " / ".join(f"`{word}`" for word in kind.words or ("true", "false"))
 
     def one_of(self, kind: OneOf) -> str:
-        """Some words."""
+        """The choices."""
         choices = sorted(kind.choices) if isinstance(kind.choices, Set) else kind.choices
         return " / ".join(f"`{word}`" for word in choices)
 
     def time(self, kind: Time) -> str:
-        """An instant."""
+        """The word time."""
         return self._said("time", "时间")
 
     def items(self, kind: Items) -> str:
-        """A list, with the members of its items."""
+        """The word list, with the members of its items."""
         inner = bare(kind.kind)
         if not isinstance(inner, Shape):
             return self._said("list", "列表")
         return self._said("list of ", "列表：") + self.reader(inner)
 
     def map_of(self, kind: MapOf) -> str:
-        """A map."""
+        """The word map."""
         return self._said("map", "对象")
 
     def json(self, kind: Json) -> str:
-        """Anything, or a map."""
+        """The words "text or map", or map alone."""
         return self._said("map", "对象") if kind.only == "object" else self._said("text or map", "字符串或对象")
 
     def json_text(self, kind: JsonText) -> str:
-        """JSON as a text."""
+        """JSON, as text or written out, in these words."""
         return self._said("JSON, as text or written out", "JSON，字符串或直接写出")
 
     def also(self, kind: Also) -> str:
@@ -95,11 +95,11 @@ class Words(Notation[str]):
         return usual if kind.other is None else usual + self._said(" or ", "或") + self.reader(kind.other)
 
     def tagged(self, kind: Tagged) -> str:
-        """What its tag names."""
+        """The name of the member that tells the shapes apart."""
         return f"`{kind.tag}`"
 
     def shape(self, kind: Shape) -> str:
-        """The members of a map."""
+        """The names of the members."""
         return ("、" if self._chinese else ", ").join(f"`{each.name}`" for each in kind)
 
 
@@ -107,7 +107,7 @@ _WORDS = (Words(chinese=False), Words(chinese=True))
 
 
 def markdown_table(shape: Shape, form: str, *, chinese: bool = False) -> str:
-    """Return the table of what *form* may say of a resource: the fields that have help."""
+    """Return the table of the fields that *form* can set, or that have help."""
     fields = [each for each in shape if each.is_in(form) and (each.attribute or each.help[0])]
     rows = [_HEADS[chinese], ("---",) * 4, *(_row(shape, each, chinese=chinese) for each in fields)]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows).replace("| --- ", "|---").replace("--- |", "---|")

@@ -138,19 +138,19 @@ class Notation(Generic[R]):
         self._unknown(kind)
 
     def ruled(self, kind: Ruled) -> R:
-        """Make the reader of a kind with a rule; without one of its own, a form leaves the rule to the service."""
+        """Make the reader of a kind with a rule; unless overridden, the reader of the kind, without the rule."""
         return self.reader(kind.kind)
 
     def noted(self, kind: Noted) -> R:
-        """Make the reader of what has no effect; without one of its own, a form reads what is kept."""
+        """Make the reader of a value without effect; unless overridden, that of the kind that is kept."""
         return self.reader(kind.kind) if kind.kind is not None else self._unknown(kind)
 
     def also(self, kind: Also) -> R:
-        """Make the reader of what files give in another form too; other forms know the usual one."""
+        """Make the reader of a kind that files read differently; unless overridden, that of the kind."""
         return self.reader(kind.kind)
 
     def held(self, kind: Held) -> R:
-        """Make the reader of what only tables hold."""
+        """Make the reader of a value that only tables have."""
         self._unknown(kind)
 
     def tagged(self, kind: Tagged) -> R:

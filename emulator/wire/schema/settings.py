@@ -13,16 +13,16 @@ from emulator.wire.schema.kinds import Flag, Folder, Items, Kind, MapOf, Number,
 from emulator.wire.schema.notation import Notation
 
 Reader = Callable[[Any, Path], Any]
-"""(value, folder that relative paths start from) -> what the setting is."""
+"""(value, folder that relative paths start from) -> the setting's value."""
 
 _SWITCHES = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
 
 class SettingValues(Notation[Reader]):
-    """How settings are written."""
+    """The form of settings."""
 
     def text(self, kind: Text) -> Reader:
-        """Take a text of the right form; where it is of digits, a whole number of the file counts as these."""
+        """Read a text of the right form; if the kind allows digits, a whole number in the file is read as text."""
 
         def read(value: Any, _: Path) -> str:
             if kind.digits and isinstance(value, int) and not isinstance(value, bool):
@@ -34,7 +34,7 @@ class SettingValues(Notation[Reader]):
         return read
 
     def whole(self, kind: Whole) -> Reader:
-        """Take a whole number, also as digits, or one of the words for some."""
+        """Take a whole number, also as digits, or one of the words that stand for numbers."""
         longest = len(str(kind.high))
 
         def read(value: Any, _: Path) -> int:
@@ -60,7 +60,7 @@ class SettingValues(Notation[Reader]):
                 number = float("nan" if isinstance(value, bool) else value)
             except (TypeError, ValueError, OverflowError):
                 number = float("nan")
-            if not low <= number <= high:  # no comparison holds for what is no number
+            if not low <= number <= high:  # also true for NaN
                 raise ValueError(Phrase("a number from {low} to {high}", low=low, high=high))
             return number
 

@@ -30,10 +30,10 @@ Reader = Callable[[Any, str], Any]
 class Texts(Notation[Reader]):
     """A form of texts.
 
-    *number* and *switch* read a value, given the field's name, or raise. *invalid* makes the error for a value of
-    another kind, *unknown* that for a word that is none of an enumeration. Where *blank_is_absent*, an empty text names
-    no value. *out_of_range* and *too_long* are the errors of a service that checks numbers and texts as it reads them;
-    without them the rules of the service do that.
+    *number* and *switch* read a number and a boolean, given the field's name, or raise. *invalid* makes the error for a
+    value of another kind, *unknown* that for a word that is none of an enumeration. Where *blank_is_absent*, an empty
+    text names no value. *out_of_range* and *too_long* are the errors of a service that checks numbers and texts as it
+    reads them; without them the rules of the service do that.
     """
 
     def __init__(
