@@ -33,6 +33,7 @@ from emulator.auth.signed_request import (
 )
 from emulator.http.message import Request
 from emulator.kernel.clock import DAY, Millis
+from emulator.kernel.digits import read_digits
 from emulator.kernel.errors import AuthFailure, Reason
 from emulator.wire.dates import parse_iso
 from emulator.wire.multipart import MalformedForm, form_of, is_form
@@ -293,8 +294,8 @@ def _signed_v4_of_url(request: Request, query: dict[str, str]) -> SignedRequest:
     key_id, scope = _credential(query.get("x-oss-credential", ""))
     date_text = query.get("x-oss-date", "")
     date = read_utc(date_text, NAME_V4, basic=True)
-    seconds = query.get("x-oss-expires", "")
-    if not (seconds.isascii() and seconds.isdigit()) or len(seconds) > 6 or int(seconds) > LONGEST_URL_S:
+    seconds = read_digits(query.get("x-oss-expires", ""), 6)
+    if seconds is None or seconds > LONGEST_URL_S:
         raise AuthFailure(Reason.MALFORMED_AUTHORIZATION, scheme=NAME_V4, detail="x-oss-expires")
     return SignedRequest(
         scheme=NAME_V4,

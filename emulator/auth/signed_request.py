@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from emulator.http.message import Pairs, Request
 from emulator.kernel.clock import Millis
+from emulator.kernel.digits import read_digits
 from emulator.kernel.errors import AuthFailure, Reason
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import AccountId
@@ -189,9 +190,10 @@ def read_expiry(text: str, scheme: str) -> Millis:
     """
     if not text:
         raise AuthFailure(Reason.MISSING_DATE, scheme=scheme, detail="expiry")
-    if not (text.isascii() and text.isdigit() and len(text) <= 12):
+    seconds = read_digits(text, 12)
+    if seconds is None:
         raise AuthFailure(Reason.BAD_DATE, scheme=scheme, detail=text)
-    return Millis(int(text) * 1000)
+    return Millis(seconds * 1000)
 
 
 def required(value: str, reason: Reason, scheme: str, name: str) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from emulator.gateway.errors import GatewayError
+from emulator.kernel.digits import read_whole
 from emulator.kernel.frozen import frozen, replace
 from emulator.wire.schema.kinds import Field, Flag, Number, OneOf, Shape, Text, Whole, bare
 
@@ -142,7 +143,7 @@ def _read(field: Field, name: str, given: Mapping[str, str]) -> Any:
         return None
     match field.bare_kind:
         case Whole() as kind:
-            number = kind.words.get(text, int(text) if text.lstrip("-").isdigit() and text.isascii() else None)
+            number = kind.words[text] if text in kind.words else read_whole(text)
             if number is None or not kind.allows(number):
                 raise no_whole_number(name, kind.low, kind.high, text)
             return number

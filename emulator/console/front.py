@@ -25,6 +25,7 @@ from emulator.gateway.browsers import origin_of, own_origin
 from emulator.gateway.errors import UnsignedFront
 from emulator.http.message import Following, Headers, Request, Response
 from emulator.kernel.clock import Clock
+from emulator.kernel.digits import read_digits
 from emulator.kernel.errors import ServiceError, Unavailable
 from emulator.kernel.ids import Ids
 from emulator.storage.write_lock import StateLocked
@@ -270,9 +271,9 @@ class ConsoleFront(UnsignedFront):
 
     async def _events(self, since: str) -> AsyncIterator[bytes]:
         """Yield an event for each change after *since*, the number of the latest that the page has seen."""
-        seen = int(since) if since.isascii() and since.isdigit() else -1
+        seen = read_digits(since)
         yield b"retry: 1000\n\n"
-        async for number, names in self._changes.listen(seen, _HEARTBEAT_S):
+        async for number, names in self._changes.listen(-1 if seen is None else seen, _HEARTBEAT_S):
             if names:
                 lines = "".join(f"data: {written(name)}\n" for name in names)
                 yield f"id: {number}\nevent: change\n{lines}\n".encode()

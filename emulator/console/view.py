@@ -18,6 +18,7 @@ from emulator.console.forms import no_whole_number
 from emulator.console.front import Bridge
 from emulator.gateway.journal import LINES, Journal
 from emulator.kernel.clock import Clock, Millis
+from emulator.kernel.digits import read_digits
 from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.identity import Region, Tenant
 from emulator.lab.service import Bench, Lab
@@ -184,8 +185,7 @@ def paged(rows: list[T]) -> tuple[list[T], int | None]:
 
 def number(name: str) -> int | None:
     """Return a whole number in the address, None when there is none."""
-    text = request.args.get(name, "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+    return read_digits(request.args.get(name, ""), 9)
 
 
 def whole(name: str, low: int, high: int) -> int | None:
@@ -196,9 +196,10 @@ def whole(name: str, low: int, high: int) -> int | None:
     text = field(name)
     if not text:
         return None
-    if text.isascii() and text.isdigit() and len(text) < 10 and low <= int(text) <= high:
-        return int(text)
-    raise no_whole_number(name, low, high, text)
+    found = read_digits(text, 9)
+    if found is None or not low <= found <= high:
+        raise no_whole_number(name, low, high, text)
+    return found
 
 
 def field(name: str) -> str:

@@ -12,6 +12,7 @@ from emulator.deploy.files import Files
 from emulator.deploy.functions import Scope
 from emulator.deploy.model import unset
 from emulator.deploy.places import LocatedValue
+from emulator.kernel.digits import read_digits
 from emulator.kernel.phrases import Phrase
 
 _VARIABLE = re.compile(r"\$\{([^${}]*)\}")
@@ -147,8 +148,9 @@ class Variables:
     ) -> Any:
         place = start
         for key in path:
-            if isinstance(place.value, list) and key.isdigit() and int(key[:6]) < len(place.value):
-                place = place.items()[int(key)]
+            index = read_digits(key) if isinstance(place.value, list) else None
+            if index is not None and index < len(place.value):
+                place = place.items()[index]
             elif isinstance(place.value, dict) and key in place.value:
                 place = place.member(key)
             else:

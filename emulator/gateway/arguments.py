@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from emulator.gateway.errors import GatewayError
+from emulator.kernel.digits import read_digits
 from emulator.wire import large_json
 from emulator.wire.request import OperationRequest
 from emulator.wire.schema.kinds import Binary, Field, Flag, Json, Number, Text, Whole
@@ -125,9 +126,10 @@ class QueryArguments(BodyArguments):
         """Read digits."""
 
         def read(text: Any, name: str) -> int:
-            if not (text.isascii() and text.isdigit() and len(text) <= 18 and kind.allows(int(text))):
+            number = read_digits(text)
+            if number is None or not kind.allows(number):
                 raise _invalid(f"{name} must be a number up to {kind.high}, not {text[:_SHOWN]!r}")
-            return int(text)
+            return number
 
         return read
 

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from emulator.http.connections import Connections
 from emulator.http.message import Following, Response, Unsendable, field_name, join_head
+from emulator.kernel.digits import read_digits
 
 _log = logging.getLogger(__name__)
 
@@ -166,9 +167,10 @@ def _unknown_status(status: int) -> str:
 
 
 def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 19):
+    count = read_digits(text)
+    if count is None:
         raise Unsendable(f"Content-Length {text!r} is not a number")
-    return int(text)
+    return count
 
 
 Piece = bytes | memoryview

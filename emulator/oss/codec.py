@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from emulator.http.message import Response
 from emulator.kernel.clock import SECOND, Millis
+from emulator.kernel.digits import read_digits
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import AccountId
 from emulator.oss import limits
@@ -245,10 +246,10 @@ def read_completion(root: Element) -> list[tuple[int, str]]:
     """
     wanted = []
     for part in root.all("Part"):
-        number, etag = (part.text_of("PartNumber") or "").strip(), part.text_of("ETag")
-        if not (number.isascii() and number.isdigit() and len(number) < 9) or etag is None:
+        number, etag = read_digits((part.text_of("PartNumber") or "").strip(), 8), part.text_of("ETag")
+        if number is None or etag is None:
             raise OssError("MalformedXML")
-        wanted.append((int(number), etag))
+        wanted.append((number, etag))
     if not wanted:
         raise OssError("MalformedXML")
     return wanted

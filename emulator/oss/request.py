@@ -7,6 +7,7 @@ from hashlib import md5
 from urllib.parse import parse_qsl, unquote_plus
 
 from emulator.kernel.clock import SECOND, Millis
+from emulator.kernel.digits import read_digits
 from emulator.oss import limits
 from emulator.oss.errors import OssError, invalid
 from emulator.oss.model import OBJECT_ACLS, STORAGE_CLASSES, Attributes, Caller, Conditions, Place, Put, Span
@@ -63,9 +64,10 @@ def number_of(call: OperationRequest, name: str, default: int, most: int, *, lea
     text = call.query.get(name, "")
     if not text:
         return default
-    if not (text.isascii() and text.isdigit() and len(text) < 19 and least <= int(text) <= most):
+    number = read_digits(text)
+    if number is None or not least <= number <= most:
         raise invalid(name, text[:100], f"Argument {name} must be an integer between {least} and {most}")
-    return int(text)
+    return number
 
 
 def document_of(call: OperationRequest, name: str) -> Element:

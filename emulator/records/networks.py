@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from emulator.kernel.digits import read_digits
 from emulator.kernel.errors import ErrorRow
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import default_resource_group
@@ -312,6 +313,7 @@ def _positive(parameters: Mapping[str, str], name: str, usual: int) -> int:
     text = parameters.get(name, "")
     if not text:
         return usual
-    if not (text.isascii() and text.isdigit()) or len(text) > 9 or not int(text):
+    number = read_digits(text, 9)
+    if not number:
         raise InvalidParameter(name=name)
-    return int(text)
+    return number

@@ -28,6 +28,7 @@ from emulator.cli.output import (
 )
 from emulator.cli.parameters import parameters_of
 from emulator.config import Settings
+from emulator.kernel.digits import read_digits
 from emulator.kernel.phrases import said
 
 if TYPE_CHECKING:
@@ -201,10 +202,11 @@ class _Session:
     def _act(self, action: str, rest: str) -> None:
         body: dict[str, Any] = {}
         if rest.startswith("@"):
-            strand, _space, rest = rest[1:].partition(" ")
-            if not strand.isdigit():
+            number, _space, rest = rest[1:].partition(" ")
+            strand = read_digits(number)
+            if strand is None:
                 raise WrongUsage(_("@STRAND takes the number of a branch"))
-            body["strand"] = int(strand)
+            body["strand"] = strand
         if rest.strip():
             body["data"] = _object(_("the data"), rest)
         self._client.admin("POST", f"{self._page}/debug/{action}", body)

@@ -15,6 +15,7 @@ from emulator.console.pages.requests import requests_with
 from emulator.console.searching import found
 from emulator.console.view import Row, back, done, view
 from emulator.kernel.clock import Millis
+from emulator.kernel.digits import read_digits
 from emulator.kernel.errors import ServiceError
 from emulator.samples import TUTORIALS
 from emulator.wire.durations import parse_duration
@@ -45,8 +46,8 @@ def change() -> Response:
     """Move, freeze or release the clock."""
     time = view().lab.time
     form = request.form
-    if "to_ms" in form and form["to_ms"].isdigit():
-        view().call(time.move_to, Millis(max(int(form["to_ms"][:15]), view().now())))
+    if (moment := read_digits(form.get("to_ms", ""), 15)) is not None:
+        view().call(time.move_to, Millis(max(moment, view().now())))
     elif "advance" in form:
         try:
             span_ms = parse_duration(form["advance"].strip())

@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from emulator.http.message import Request, Response
+from emulator.kernel.digits import read_digits
 from emulator.kernel.paging import Range, cut
 from emulator.services.fc import limits
 from emulator.services.fc.errors import EntityTooLarge, InvalidArgument
@@ -118,9 +119,10 @@ def parse_number(value: str, name: str) -> int | None:
     """
     if not value:
         return None
-    if not (value.isascii() and value.isdigit() and len(value) < 17):
+    number = read_digits(value, 16)
+    if number is None:
         raise InvalidArgument(f"{name} '{value[:40]}' is invalid: it must be a whole number")
-    return int(value)
+    return number
 
 
 def page_size(call: OperationRequest, name: str = "limit", allowed: Range = limits.LIST) -> int:
@@ -131,9 +133,10 @@ def page_size(call: OperationRequest, name: str = "limit", allowed: Range = limi
     value = query(call, name)
     if not value:
         return allowed.default
-    if not value.isascii() or not value.isdigit() or not allowed.contains(int(value[:9])):
+    number = read_digits(value)
+    if number is None or not allowed.contains(number):
         raise InvalidArgument(f"{name} '{value[:40]}' is invalid: it must be from {allowed.low} to {allowed.high}")
-    return int(value)
+    return number
 
 
 def slice_of(call: OperationRequest, tags: Mapping[str, str] | None = None) -> Slice:

@@ -7,6 +7,7 @@ import re
 from operator import attrgetter
 from typing import Any
 
+from emulator.kernel.digits import read_digits
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.fc import limits
 from emulator.services.fc.codec import BODY, check_name
@@ -43,9 +44,10 @@ def check_alias_name(value: Any, field: str) -> str:
 def check_version_id(value: Any, field: str) -> str:
     """Check a version id: one to ten digits; a whole number is taken too."""
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    if not isinstance(text, str) or not text.isascii() or not text.isdigit() or len(text) > limits.VERSION_ID_DIGITS:
+    number = read_digits(text, limits.VERSION_ID_DIGITS) if isinstance(text, str) else None
+    if number is None:
         raise InvalidArgument(f"{field} '{short(value)}' is invalid: it must be a decimal number of 1 to 10 digits")
-    return str(int(text))
+    return str(number)
 
 
 def version_or_latest(value: Any, field: str) -> str:

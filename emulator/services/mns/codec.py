@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from emulator.http.message import Request, Response
+from emulator.kernel.digits import read_whole
 from emulator.kernel.errors import ServiceError
 from emulator.services.mns.errors import MnsError, SchemaViolation
 from emulator.wire.request import OperationRequest
@@ -60,10 +61,10 @@ def read_int(text: str, name: str) -> int:
 
     Raises: SchemaViolation naming the element.
     """
-    digits = text.strip()
-    if len(digits) > 18 or not digits.removeprefix("-").isdigit() or not digits.isascii():
+    number = read_whole(text.strip())
+    if number is None:
         raise SchemaViolation(name=name)
-    return int(digits)
+    return number
 
 
 def read_bool(text: str, name: str) -> bool:

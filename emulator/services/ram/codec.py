@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from emulator.auth.policy import MalformedPolicy, parse_policy, parse_trust_policy
+from emulator.kernel.digits import read_digits
 from emulator.kernel.identity import AccountId, stable_id
 from emulator.kernel.paging import Range, cut
 from emulator.services.ram import limits
@@ -159,16 +160,17 @@ def number(parameters: Parameters, parameter: str, allowed: Range) -> int | None
     value = parameters.get(parameter, "")
     if not value:
         return None
-    if not (value.isascii() and value.isdigit()) or len(value) > 9 or not allowed.contains(int(value)):
+    number = read_digits(value, 9)
+    if number is None or not allowed.contains(number):
         raise RamError("InvalidParameter", name=parameter)
-    return int(value)
+    return number
 
 
 def _digits(value: object, name: str) -> int:
-    text = str(value)
-    if not (text.isascii() and text.isdigit()) or len(text) > 9:
+    number = read_digits(str(value), 9)
+    if number is None:
         raise RamError("InvalidParameter", name=name)
-    return int(text)
+    return number
 
 
 def _switch(value: object, name: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Protocol
 
 from emulator.auth.policy import Facts, MalformedPolicy, facts_of, parse_policy
+from emulator.kernel.digits import read_digits
 from emulator.kernel.identity import AccountId, Demand, Principal, stable_id
 from emulator.kernel.ids import Ids
 from emulator.services.sts.service import (
@@ -161,9 +162,10 @@ def _duration(parameters: Mapping[str, str]) -> int:
     text = parameters.get("DurationSeconds", "")
     if not text:
         return DURATION_S.default
-    if not (text.isascii() and text.isdigit()) or len(text) > 9 or not DURATION_S.contains(int(text)):
+    seconds = read_digits(text)
+    if seconds is None or not DURATION_S.contains(seconds):
         raise StsError("InvalidParameter.DurationSeconds", low=DURATION_S.low, high=DURATION_S.high)
-    return int(text)
+    return seconds
 
 
 @operation("GetCallerIdentity")

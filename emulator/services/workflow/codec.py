@@ -8,6 +8,7 @@ import json
 from typing import Any, TypeVar
 
 from emulator.kernel.clock import Millis
+from emulator.kernel.digits import read_digits
 from emulator.kernel.frozen import replace
 from emulator.kernel.paging import Range
 from emulator.services.workflow.engine.json_text import NotAnObject, parse_object
@@ -55,10 +56,11 @@ def whole(call: OperationRequest, name: str, allowed: Range) -> int:
     text = call.parameters.get(name, "").strip()
     if not text:
         return allowed.default
-    if not (text.isascii() and text.isdigit() and len(text) < 10 and allowed.contains(int(text))):
+    number = read_digits(text, 9)
+    if number is None or not allowed.contains(number):
         reason = f"{name} must be a whole number from {allowed.low} to {allowed.high}."
         raise invalid(reason)
-    return int(text)
+    return number
 
 
 def flag(call: OperationRequest, name: str, *, default: bool = False) -> bool:
@@ -87,10 +89,10 @@ def render_page(name: str, items: list[Reply], marker: str | None) -> Reply:
 
 
 def _number(value: object, name: str) -> int:
-    text = str(value).strip()
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
+    number = read_digits(str(value).strip(), 9)
+    if number is None:
         raise invalid(f"{name} must be a whole number.")
-    return int(text)
+    return number
 
 
 def _switch(value: object, name: str) -> bool:

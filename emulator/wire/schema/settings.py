@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from emulator.kernel.digits import read_digits
 from emulator.kernel.phrases import Phrase, alternatives
 from emulator.wire.schema.kinds import Flag, Folder, Items, Kind, MapOf, Number, OneOf, Ruled, Text, Time, Whole
 from emulator.wire.schema.notation import Notation
@@ -40,8 +41,8 @@ class SettingValues(Notation[Reader]):
         def read(value: Any, _: Path) -> int:
             if isinstance(value, str) and value in kind.words:
                 return kind.words[value]
-            if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= longest:
-                value = int(value)
+            if isinstance(value, str):
+                value = read_digits(value, longest)
             if not isinstance(value, int) or isinstance(value, bool) or not kind.allows(value):
                 expected = Phrase("a whole number from {low} to {high}", low=kind.low, high=kind.high)
                 raise ValueError(kind.expected or expected)

@@ -203,6 +203,7 @@ def test_what_asks_for_nothing_is_not_noted(blueprint, member, unset, asked):
         ("component: fnf", "component: fnff", 7, "did you mean fnf?"),
         ("handler: index", "handlr: index", 21, "did you mean handler?"),
         ("${vars.prefix}-api", "${vars.suffix}-api", 19, "leads nowhere"),
+        ("${vars.prefix}-api", "${resources.jobs.props.queues.0000009.queueName}-api", 19, "leads nowhere"),
         ("${env('STAGE', 'test')}", "${env('STAGE')}", 23, "STAGE is not set"),
         ("${resources.api.output", "${resources.apu.output", 10, "there is no resource apu"),
         ("./code", "./gone", 22, "there is no ./gone"),

@@ -23,6 +23,7 @@ from operator import attrgetter, is_not
 from pathlib import Path
 from typing import NamedTuple
 
+from emulator.kernel.digits import read_digits
 from emulator.kernel.frozen import field, frozen, replace
 from emulator.services.fc import limits
 from emulator.services.fc.catalog import fields
@@ -398,9 +399,8 @@ class FolderReader:
     def _version_folders(self, path: str) -> list[tuple[int, str]]:
         numbered = []
         for entry in self._folders(str(Path(path, "versions")), path):
-            name = entry.name
-            if name.isascii() and name.isdigit() and 0 < len(name) <= limits.VERSION_ID_DIGITS and int(name) > 0:
-                numbered.append((int(name), entry.path))
+            if number := read_digits(entry.name, limits.VERSION_ID_DIGITS):
+                numbered.append((number, entry.path))
             else:
                 self._warnings.append(f"{entry.path} is left out: a version is a number from 1 on")
         return sorted(numbered)

@@ -16,6 +16,7 @@ from zlib import crc32
 
 from emulator.http.message import Request
 from emulator.kernel.clock import MINUTE, Millis
+from emulator.kernel.digits import read_digits
 from emulator.kernel.identity import Tenant
 from emulator.services.fc import limits
 from emulator.services.fc.catalog.affinity import REQUEST_EXCLUSIVE, Affinity, affinity_of
@@ -61,7 +62,7 @@ _PLACES: Mapping[str, str] = {
 
 def _is_among(have: str, percent: str) -> bool:
     """Whether *have* belongs to the chosen *percent* of all values; a value always does or never."""
-    share = int(percent) if percent.isascii() and percent.isdigit() and len(percent) <= 3 else 0
+    share = read_digits(percent, 3) or 0
     return crc32(have.encode("utf-8", "surrogateescape")) % 100 < share
 
 

@@ -17,6 +17,7 @@ from functools import partial
 
 from emulator.http.message import Response
 from emulator.http.websocket import NoHandshake, WebSocket, accept
+from emulator.kernel.digits import read_digits
 from emulator.services.fc.codec import (
     V2023,
     WITH_SERVICES,
@@ -171,9 +172,10 @@ _FLAGS = {"stdin": "true", "stdout": "true", "stderr": "false", "tty": "true"}
 
 def _idle_s(call: OperationRequest) -> int:
     text = query(call, "idleTimeout") or str(_DEFAULT_IDLE_S)
-    if not (text.isascii() and text.isdigit() and len(text) < 6 and 0 < int(text) <= _LONGEST_IDLE_S):
+    idle_s = read_digits(text)
+    if not idle_s or idle_s > _LONGEST_IDLE_S:
         raise InvalidArgument(f"idleTimeout '{text[:40]}' is invalid: it must be from 1 to {_LONGEST_IDLE_S}")
-    return int(text)
+    return idle_s
 
 
 _ERROR = 3

@@ -12,6 +12,7 @@ from typing import Any
 
 from emulator.http.message import Response
 from emulator.kernel.clock import Millis
+from emulator.kernel.digits import read_digits
 from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import cut
 from emulator.services.fc import codec, limits
@@ -123,10 +124,11 @@ def list_layer_versions(fc: FunctionCompute, call: OperationRequest) -> Response
     comes first.
     """
     start = codec.query(call, "startVersion") or "0"
-    if not (start.isascii() and start.isdigit() and len(start) <= 10):
+    first = read_digits(start, limits.VERSION_ID_DIGITS)
+    if first is None:
         raise InvalidArgument(f"startVersion '{start[:40]}' is invalid: it must be a number")
     limit = codec.page_size(call)
-    versions = fc.layer_store.versions(call.tenant, call.path["layer"], int(start), limit)
+    versions = fc.layer_store.versions(call.tenant, call.path["layer"], first, limit)
     if not versions:
         _check_layer(fc, call)
     page = cut(versions, limit, lambda version: str(version.number))

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from emulator.http.message import Response
+from emulator.kernel.digits import read_digits
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import cut
@@ -128,13 +129,12 @@ def list_versions(fc: FunctionCompute, call: OperationRequest) -> Response:
     if direction not in {"BACKWARD", "FORWARD"}:
         raise InvalidArgument(f"direction '{direction[:40]}' is invalid: it must be FORWARD or BACKWARD")
     start = codec.page_marker(call) or codec.query(call, "startKey")
-    if start and not (start.isascii() and start.isdigit() and len(start) < 19):
+    first = read_digits(start)
+    if start and first is None:
         raise InvalidArgument(f"startKey '{start[:40]}' is invalid: it must be a version id")
     scope, limit = codec.owner_of(call), codec.page_size(call)
     fc.store.existing_owner(call.tenant, scope)
-    versions = fc.store.versions(
-        call.tenant, scope, start=int(start) if start else None, newest_first=direction == "BACKWARD", limit=limit
-    )
+    versions = fc.store.versions(call.tenant, scope, start=first, newest_first=direction == "BACKWARD", limit=limit)
     return codec.list_answer(
         "versions", versions, limit, rendering.render_version, lambda version: str(version.number), direction=direction
     )

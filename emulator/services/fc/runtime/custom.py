@@ -14,6 +14,7 @@ from http import HTTPStatus
 from emulator.http.client import ClientResponse, HttpClient, StreamedResponse
 from emulator.http.client_connection import AnswerTooLarge, ClientError, ConnectFailed
 from emulator.http.message import BodyBroken
+from emulator.kernel.digits import read_digits
 from emulator.kernel.frozen import replace
 from emulator.services.fc.runtime import logs
 from emulator.services.fc.runtime.model import (
@@ -258,8 +259,8 @@ def _fail_with(future: Pending, task: asyncio.Task[None]) -> None:
 
 def _is_short(method: str, response: StreamedResponse) -> bool:
     """Whether an answer is known to be short enough for being passed on at once, which costs less."""
-    length = response.headers.get("content-length")
-    return method == "HEAD" or response.status in {204, 304} or (length.isdigit() and int(length) <= _SHORT)
+    length = read_digits(response.headers.get("content-length"))
+    return method == "HEAD" or response.status in {204, 304} or (length is not None and length <= _SHORT)
 
 
 def _failure(status: int, body: bytes) -> bytes:

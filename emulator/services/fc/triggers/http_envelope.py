@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from emulator.http.message import Pairs, decode_pairs
+from emulator.kernel.digits import read_digits
 from emulator.services.fc.errors import BadResponse
 from emulator.services.fc.invoke.invoking import FunctionCall
 from emulator.services.fc.runtime.model import HttpAnswer
@@ -119,8 +120,8 @@ def _raw(result: bytes) -> EnvelopeAnswer:
 
 
 def _status(value: Any) -> int:
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
-        value = int(value)
+    if isinstance(value, str):
+        value = read_digits(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):

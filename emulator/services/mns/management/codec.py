@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from emulator.kernel.digits import read_whole
 from emulator.kernel.paging import Range
 from emulator.services.mns.codec import unknown_word
 from emulator.services.mns.queues.model import QUEUE, RATE_LIMIT, TYPES, QueueView
@@ -136,10 +137,10 @@ def _switch(value: object, name: str) -> bool:
 
 
 def _number(value: object, name: str) -> int:
-    text = str(value).strip()
-    if isinstance(value, bool) or len(text) > 15 or not text.isascii() or not text.removeprefix("-").isdigit():
+    number = None if isinstance(value, bool) else read_whole(str(value).strip(), 15)
+    if number is None:
         raise InvalidParameter(name=name)
-    return int(text)
+    return number
 
 
 PARAMETERS = Texts("rpc", _number, _switch, lambda name: InvalidParameter(name=name), unknown_word)

@@ -18,6 +18,7 @@ from enum import IntEnum
 from typing import Any, ClassVar, NamedTuple
 
 from emulator.kernel.clock import Millis
+from emulator.kernel.digits import read_digits
 from emulator.kernel.frozen import frozen
 from emulator.kernel.phrases import Phrase
 from emulator.services.workflow.engine.json_text import NOTHING, Json, with_text
@@ -250,8 +251,8 @@ def whole_number(value: Any, low: int, high: int) -> int:
 
     Raises: ValueError with a sentence.
     """
-    if isinstance(value, str) and value.isascii() and value.isdigit():
-        value = int(value[:20])
+    if isinstance(value, str):
+        value = read_digits(value)
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise ValueError(Phrase("must be a whole number from {low} to {high}", low=low, high=high))
     return value

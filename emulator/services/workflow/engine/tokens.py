@@ -14,6 +14,7 @@ import hmac
 from typing import NamedTuple
 
 from emulator.kernel.clock import Millis
+from emulator.kernel.digits import read_digits
 from emulator.kernel.identity import Tenant
 
 
@@ -63,6 +64,7 @@ def read_token(text: str) -> TaskToken | None:
         code = base64.b64decode(code_text, validate=True)
     except (binascii.Error, ValueError):
         return None
-    if version != "v1" or len(code) != 20 or not entry.isascii() or not entry.isdigit() or len(entry) > 9:
+    number = read_digits(entry, 9)
+    if version != "v1" or len(code) != 20 or number is None:
         return None
-    return TaskToken(flow, execution, int(entry), int.from_bytes(code[:4], "big"), code[4:])
+    return TaskToken(flow, execution, number, int.from_bytes(code[:4], "big"), code[4:])

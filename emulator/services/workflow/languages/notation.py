@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final, NamedTuple
 
+from emulator.kernel.digits import read_digits
 from emulator.kernel.phrases import Phrase, alternatives
 from emulator.services.workflow.engine.language import DefinitionError
 from emulator.services.workflow.languages.document import (
@@ -236,8 +237,8 @@ class Definitions(Notation[Reader]):
 
         def read(part: LocatedNode, _reading: Reading) -> int:
             value = part.value()
-            if digits and isinstance(value, str) and value.isascii() and value.isdigit():
-                value = int(value[:20])
+            if digits and isinstance(value, str):
+                value = read_digits(value)
             if isinstance(value, bool) or not isinstance(value, int) or not kind.allows(value):
                 raise part.failure(Phrase("must be a whole number from {low} to {high}", low=kind.low, high=kind.high))
             return value

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from emulator.kernel.digits import read_digits
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.frozen import replace
 from emulator.kernel.identity import Tenant
@@ -133,10 +134,10 @@ def get_execution_history(service: Workflow, call: OperationRequest) -> Reply:
     """
     flow, name = _names(call)
     limit = whole(call, "Limit", limits.HISTORY)
-    marker = optional(call, "NextToken")
-    if marker and not (marker.isascii() and marker.isdigit() and len(marker) < 10):
+    marker = read_digits(optional(call, "NextToken") or "1", 9)
+    if marker is None:
         raise invalid("NextToken is not one that this operation has returned.")
-    page = service.executions.history(call.tenant, flow, name, limit, int(marker or "1"))
+    page = service.executions.history(call.tenant, flow, name, limit, marker)
     return render_page("Events", [render_event(event) for event in page.items], page.next_marker)
 
 

@@ -86,6 +86,8 @@ async def test_change_with_a_stale_etag_is_refused_and_changes_nothing(site, met
         ("GET", "/services?limit=0", None, 400, "InvalidArgument"),
         ("GET", "/services?limit=101", None, 400, "InvalidArgument"),
         ("GET", "/services?limit=x", None, 400, "InvalidArgument"),
+        ("GET", "/services?limit=000000101", None, 400, "InvalidArgument"),
+        ("GET", "/services?limit=000000050" + "0" * 5000, None, 400, "InvalidArgument"),
         ("GET", "/services?nextToken=%ff", None, 400, "InvalidArgument"),
         ("POST", "/services/shop/bindings", {}, 400, "InvalidArgument"),
     ],

@@ -5,6 +5,7 @@ Source: task states and integrations, CloudFlow documentation.
 
 from typing import Any, Final
 
+from emulator.kernel.digits import read_digits
 from emulator.kernel.phrases import Phrase, alternatives, together
 from emulator.services.workflow.languages.document import LocatedNode, Reading, settle
 from emulator.services.workflow.languages.notation import placed
@@ -19,10 +20,10 @@ from emulator.wire.schema.kinds import OBJECT, Also, Duration, Either, Field, On
 
 def _seconds(part: LocatedNode, _reading: Reading) -> int | None:
     """Return a time-out in seconds, given as a number or as digits; None for 0, which means no time-out."""
-    text = part.text()
-    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) <= TIMEOUT_S):
+    seconds = read_digits(part.text(), 9)
+    if seconds is None or seconds > TIMEOUT_S:
         raise part.failure(Phrase("must be a whole number from {low} to {high}", low=0, high=TIMEOUT_S))
-    return int(text) or None
+    return seconds or None
 
 
 TASK: Final = (

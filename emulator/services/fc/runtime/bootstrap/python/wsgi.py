@@ -105,7 +105,7 @@ class _Body:
             raise exc_info[1]
         self.answer["status"] = int(status.split(None, 1)[0])
         self.answer["headers"] = fields = [[_text(name), _text(value)] for name, value in headers]
-        lengths = [value for name, value in fields if name.lower() == "content-length" and value.isdigit()]
+        lengths = [value for name, value in fields if name.lower() == "content-length" and value.isdecimal()]
         self.whole = self._send is None or (len(lengths) == 1 and int(lengths[0]) <= _SHORT)
         return self.write
 
