@@ -58,19 +58,21 @@ async def performed_again(database: Database, begin: Callable[[], Awaitable[T] |
     return await Steps(database, work) if isawaitable(work) else work
 
 
-async def stream(database: Database, pieces: AsyncIterator[T]) -> AsyncIterator[T]:
+async def stream(database: Database, pieces: AsyncIterator[T], era: int) -> AsyncIterator[T]:
     """Yield *pieces*, whose steps begin in the transaction of their tick: what is made of them may write.
 
-    A lock is waited for as long as `Steps` does.
+    A lock is waited for as long as `Steps` does. *era* is that of the request.
     """
     try:
         while True:
             with suppress(StateLocked):
                 await writable_soon(database)
+            steps = Steps(database, anext(pieces), era=era)
             try:
-                piece = await Steps(database, anext(pieces))
+                piece = await steps
             except StopAsyncIteration:
                 return
+            era = steps.era
             yield piece
     finally:
         if isinstance(pieces, AsyncGenerator):
