@@ -385,11 +385,13 @@ class TimeControl:
         """Keep others from moving the clock while the running work does, also over restarts in a chosen order."""
         self._database.outlast_restarts()
         async with self._lock:
+            self._database.keep_up()  # nothing has been decided before
             yield
 
     async def _move_to(self, end: Millis) -> Moved:
         if end > FURTHEST:
             raise LabError("InvalidClock", "the clock goes up to the end of the year 9999")
+        self._database.check_era()
         was_frozen = self._clock.frozen_at is not None
         self._broken_off = None
         self._clock.freeze()

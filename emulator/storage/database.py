@@ -352,7 +352,7 @@ class Database:
         Raises: StateLocked, sqlite3.OperationalError; Overtaken.
         """
         if self.running is not None:
-            self._check_era()
+            self.check_era()
         if self._in_transaction:
             if self._lost and not self._connection.in_transaction:  # outside one, a statement would be committed alone
                 raise sqlite3.OperationalError("this moment's changes are lost")
@@ -361,8 +361,11 @@ class Database:
             self._forget_interrupted()
             raise StateLocked("another program holds the lock on the state")
 
-    def _check_era(self) -> None:
-        """Check that the running work may write. Raises: Overtaken."""
+    def check_era(self) -> None:
+        """Check that the running work may write, before it does anything else that must not happen without that.
+
+        Raises: Overtaken.
+        """
         work = self.running
         if work is None or work.era == self.era:
             return

@@ -107,6 +107,7 @@ class Checkpoints:
     async def kept_out(self) -> AsyncIterator[None]:
         """Block saving and restoring of checkpoints while the context lasts."""
         async with self._lock:
+            self._database.keep_up()  # nothing has been decided before
             yield
 
     async def save(self, name: str) -> About:
