@@ -192,7 +192,9 @@ class Checkpoints:
         Raises: LabError (InvalidParameter, NotFound, InvalidCheckpoint).
         """
         check_name(name)
-        return await self._alone(self._restore(name), f"restore {name}")
+        about = await self._alone(self._restore(name), f"restore {name}")
+        self._database.keep_up()  # who has asked for it goes on in what it has brought
+        return about
 
     async def _restore(self, name: str) -> About:
         about, tables = await asyncio.to_thread(self._open, name)
