@@ -111,7 +111,7 @@ _ROUTES = '[{"Version":"1","Weight":100}]'
 
 def theirs(operation: Operation) -> Operation:
     """Let another account make a call."""
-    scheme = {"mns": "MNS", "oss": "OSS"}[operation.dialect]
+    scheme = {"mns": "MNS", "oss": "OSS", "fc": "FC"}[operation.dialect]
     return operation._replace(headers={**operation.headers, "Authorization": f"{scheme} {{key}}:signature"})
 
 

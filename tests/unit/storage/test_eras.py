@@ -1,12 +1,14 @@
 """Work that began before everything stood still: it writes nothing afterwards."""
 
 import asyncio
-from contextlib import closing
+import sqlite3
+from contextlib import closing, suppress
 
 import pytest
 
 from emulator.storage.database import Database, Overtaken, Steps
 from emulator.storage.steps import Performer, performed, stream
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -116,9 +118,8 @@ async def test_cleaning_up_writes_nothing_either(database):
 
     async def work():
         try:
-            await gate.wait()
-            raise ValueError
-        except ValueError:
+            await waiting(gate, [].pop)
+        except IndexError:
             try:
                 note(database, "handled")
             except Overtaken:
@@ -145,16 +146,31 @@ async def test_a_cancellation_stays_one(database):
         try:
             await asyncio.Event().wait()
         finally:
-            try:
+            with suppress(Overtaken):
                 note(database, "late")
-            except Overtaken:
-                pass
 
     task = await begun(performed(database, work))
     database.begin_era()
     task.cancel()
 
     with pytest.raises(asyncio.CancelledError):
+        await task
+    assert notes(database) == []
+
+
+async def test_what_waits_for_a_lock_meanwhile_is_refused_as_well(database):
+    """It gets the lock when that is free, and then may not use it."""
+    database.lock.set_patience(waits=False)
+    gate = asyncio.Event()
+    task = await begun(performed(database, lambda: waiting(gate, lambda: note(database, "late"))))
+    with closing(sqlite3.connect(database.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        gate.set()
+        await until(lambda: database.lock.held_elsewhere)
+        database.begin_era()
+        other.execute("ROLLBACK")
+
+    with pytest.raises(Overtaken):
         await task
     assert notes(database) == []
 
