@@ -6,7 +6,7 @@ import json
 from emulator.oss.store import ObjectStore
 from tests.operations.calling import running
 from tests.operations.test_files_of_a_restore import perform
-from tests.operations.themes import admin, named, oss, theirs
+from tests.operations.themes import admin, mns, named, oss, theirs
 from tests.waiting import until
 
 TURNS = 10
@@ -83,6 +83,31 @@ async def test_a_restart_while_a_checkpoint_is_being_restored(tmp_path, monkeypa
         await restores[0]
 
         assert steps == ["suspend", "resume"] * 2
+
+
+async def test_a_caller_who_goes_away_while_all_is_being_ended(tmp_path, monkeypatch):
+    """What has been ended goes on all the same."""
+    async with running(tmp_path) as site:
+        services, reached, resumed = site.emulator.services, asyncio.Event(), []
+        suspend, resume = services.suspend, services.resume
+
+        async def suspended():
+            await suspend()
+            reached.set()
+            await asyncio.Event().wait()
+
+        async def going_on():
+            await resume()
+            resumed.append(True)
+
+        monkeypatch.setattr(services, "suspend", suspended)
+        monkeypatch.setattr(services, "resume", going_on)
+        reset = asyncio.create_task(site.apart(admin("POST", "reset")))
+        await reached.wait()
+        reset.cancel()
+        await until(lambda: resumed)
+
+        assert (await perform(site, mns("PUT", "/queues/q", "<Queue/>"))).status == 201
 
 
 async def test_what_is_due_while_the_tables_are_replaced(tmp_path):

@@ -75,9 +75,9 @@ class Standstill:
         async with self._time.held(), self._one:
             self._database.keep_up()  # it may have waited for another, and all that it relies on is looked up from here
             with self._close_door(), self._time.standstill():
-                await self._stop()
-                before = set(self._services.files())
                 try:
+                    await self._stop()
+                    before = set(self._services.files())
                     await change()
                     await self._database.writable()
                 finally:
