@@ -351,7 +351,7 @@ class Database:
 
         Raises: StateLocked, sqlite3.OperationalError; Overtaken.
         """
-        if self.running is not None:
+        if (work := self.running) is not None and work.era != self.era:
             self.check_era()
         if self._in_transaction:
             if self._lost and not self._connection.in_transaction:  # outside one, a statement would be committed alone
