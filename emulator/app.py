@@ -52,7 +52,7 @@ from emulator.storage.exchange import finish_interrupted
 from emulator.storage.folder import StateFolder, scratch_folder, sweep_scratch
 from emulator.storage.maintenance import keep_small, make_shrinkable, storage_figures
 from emulator.storage.migration import Schema, migrate
-from emulator.storage.steps import performed
+from emulator.storage.steps import Performer
 from emulator.usage import admin as usage_admin
 from emulator.wire.request import Front
 
@@ -255,7 +255,7 @@ class Emulator:
             load,
             changes,
             services.function_log,
-            partial(performed, self._database),
+            partial(Performer, self._database, self._entrance.once_loaded),
         )
         self._closing.callback(front.close)
         return front

@@ -213,6 +213,21 @@ class Authenticator:
         signed = None if self._lenient or scheme is None else scheme.read(http)
         return signed is not None and signed.check_body is not None
 
+    def check_known(self, http: Request, scheme: Scheme | None, principal: Principal) -> None:
+        """Check that the key is still there of a caller who was found out by the head of a request.
+
+        Raises: AuthFailure (UNKNOWN_KEY).
+        """
+        if not principal.access_key_id:
+            return
+        key = self._keys.find(principal.access_key_id)
+        if key is None and self._lenient:
+            key = self._keys.own
+        if key is None or key.account != principal.account:
+            signed = None if scheme is None else scheme.read(http)
+            name = "" if signed is None else signed.scheme
+            raise AuthFailure(Reason.UNKNOWN_KEY, scheme=name, detail=principal.access_key_id)
+
     def check_body(self, http: Request, scheme: Scheme | None) -> None:
         """Compare the body of a request, whose head has been authenticated, with the digest it states.
 

@@ -26,8 +26,9 @@ from emulator.gateway.errors import UnsignedFront
 from emulator.http.message import Following, Headers, Request, Response
 from emulator.kernel.clock import Clock
 from emulator.kernel.digits import read_digits
-from emulator.kernel.errors import ServiceError, Unavailable
+from emulator.kernel.errors import BEGUN_BEFORE, ServiceError, Unavailable
 from emulator.kernel.ids import Ids
+from emulator.storage.database import Overtaken
 from emulator.storage.write_lock import StateLocked
 from emulator.wire.operation import operation
 from emulator.wire.request import Answer, OperationRequest
@@ -136,23 +137,26 @@ Perform = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 
 class Bridge:
-    """Calls from the console's thread to the loop's."""
+    """Calls from the console's thread to the loop's, for one page after the other; *perform* is that of the page."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, perform: Perform) -> None:
         self._loop = loop
-        self._perform = perform
+        self.perform = perform
 
     def call(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         """Perform *function* on the loop, as an operation of a service is, and return its result.
 
         Raises: what the function raises; TimeoutError.
         """
+        perform = self.perform
 
         async def run() -> Any:
             try:
-                return await self._perform(lambda: function(*arguments, **named))
+                return await perform(lambda: function(*arguments, **named))
             except StateLocked as error:
                 raise Unavailable from error
+            except Overtaken as error:
+                raise Unavailable(BEGUN_BEFORE) from error
 
         return asyncio.run_coroutine_threadsafe(run(), self._loop).result(_PAGE_S)
 
@@ -160,9 +164,9 @@ class Bridge:
 class ConsoleFront(UnsignedFront):
     """Serves ``/_localyun/console/``.
 
-    *load* makes the pages, in the console's thread, at the first request for one; *perform* calls a function on the
-    loop as an operation, which waits for a lock on the state; *changes* are sent to open pages; *log* yields the end of
-    the log of a function in a region, and then what is added.
+    *load* makes the pages, in the console's thread, at the first request for one; *performer* returns what calls a
+    function on the loop as an operation, which waits for a lock on the state; *changes* are sent to open pages; *log*
+    yields the end of the log of a function in a region, and then what is added.
     """
 
     name = "console"
@@ -175,12 +179,13 @@ class ConsoleFront(UnsignedFront):
         load: Callable[[Bridge], Pages],
         changes: Changes,
         log: Callable[[str, str], AsyncIterator[bytes]],
-        perform: Perform,
+        performer: Callable[[], Perform],
     ) -> None:
         super().__init__(ids)
         self.sessions = sessions
         self._load = load
-        self._perform = perform
+        self._performer = performer
+        self._bridge: Bridge | None = None
         self._changes = changes
         self._log = log
         self._application: Pages | None = None
@@ -261,12 +266,15 @@ class ConsoleFront(UnsignedFront):
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="console")
         loop = asyncio.get_running_loop()
         run = copy_context().run  # effects of a page's calls have the page's request as their cause
-        return await loop.run_in_executor(self._thread, run, self._run, Bridge(loop, self._perform), request, session)
+        return await loop.run_in_executor(self._thread, run, self._run, loop, self._performer(), request, session)
 
-    def _run(self, bridge: Bridge, request: Request, session: str) -> Response:
-        """Make a page; in the console's thread."""
+    def _run(self, loop: asyncio.AbstractEventLoop, perform: Perform, request: Request, session: str) -> Response:
+        """Make a page; in the console's thread, which makes one at a time."""
+        if self._bridge is None:
+            self._bridge = Bridge(loop, perform)
+        self._bridge.perform = perform
         if self._application is None:
-            self._application = self._load(bridge)
+            self._application = self._load(self._bridge)
         return self._application(request, session, PREFIX, _HEADERS)
 
     async def _events(self, since: str) -> AsyncIterator[bytes]:

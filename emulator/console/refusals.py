@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 
 from emulator.console.forms import FormRefused
-from emulator.kernel.errors import ErrorRow, ServiceError, Unavailable
+from emulator.kernel.errors import BEGUN_BEFORE, ErrorRow, ServiceError, Unavailable
 from emulator.kernel.phrases import COMMA, LISTS, Phrase, enumerated
 from emulator.lab.errors import ERRORS as LAB
 from emulator.oss.errors import ERRORS as OSS
@@ -68,6 +68,7 @@ SENTENCES = (
         "InvalidObjectName",
     ),
     Unavailable.template,
+    BEGUN_BEFORE,
     "The value of {name} should be a number.",
     "The value of {name} is invalid.",
     "The value of MessageTag should not contain control characters.",

@@ -243,6 +243,7 @@ class Entrance:
         """
         try:
             if call.principal is not None:  # authenticated by its head; large bodies are checked in a thread
+                self.authenticator.check_known(call.http, call.scheme, call.principal)
                 if call.http.body_size <= LARGE_BODY:
                     self.authenticator.check_body(call.http, call.scheme)
             elif front.allows_anonymous(call):

@@ -19,10 +19,10 @@ from emulator.gateway.errors import GatewayError, plain_error, rendered
 from emulator.gateway.traffic import AccessLog, OpenRequests, Traffic
 from emulator.http.message import FORM_BYTES, FORM_PAIRS, Request, Respond, Response
 from emulator.kernel.clock import Clock
-from emulator.kernel.errors import AuthFailure, ServiceError, Unavailable
+from emulator.kernel.errors import BEGUN_BEFORE, AuthFailure, ServiceError, Unavailable
 from emulator.kernel.identity import Demand, Principal
 from emulator.kernel.ids import Ids
-from emulator.storage.database import CommitFailed, Database, Steps
+from emulator.storage.database import CommitFailed, Database, Overtaken, Steps
 from emulator.storage.steps import stream, writable_soon
 from emulator.storage.write_lock import StateLocked
 from emulator.wire.multipart import MalformedForm, form_of, is_form
@@ -181,7 +181,8 @@ class Pipeline:
         if isinstance(answer, Response):
             self._finish(front, call, started, answer, respond)
             return None
-        return asyncio.ensure_future(self._answer_later(answer, front, call, started, respond))
+        steps = Steps(self._database, answer, call.writes_on)  # here: it has begun already
+        return asyncio.ensure_future(self._answer_later(steps, front, call, started, respond))
 
     async def _handled_again(self, front: Front, call: OperationRequest) -> Response:
         """Perform, from its beginning, an operation that has met a lock before it had written anything.
@@ -237,18 +238,18 @@ class Pipeline:
             await later
 
     async def _answer_later(
-        self, answer: Awaitable[Response], front: Front | None, call: OperationRequest, started: float, respond: Respond
+        self, steps: Steps[Response], front: Front | None, call: OperationRequest, started: float, respond: Respond
     ) -> None:
         """Give the answer once it is there, or an error."""
         self._open.begin(call, front)
-        steps = Steps(self._database, answer, call.writes_on)
         try:
             try:
                 response = await steps
             except StateLocked:
                 if front is None or steps.have_waited:
                     raise
-                response = await Steps(self._database, self._handled_again(front, call), call.writes_on)
+                steps = Steps(self._database, self._handled_again(front, call), call.writes_on)
+                response = await steps
         except asyncio.CancelledError:
             self._access.answered(front, call, _CANCELLED, started)
             raise
@@ -256,13 +257,20 @@ class Pipeline:
             response = self._failed(error, front, call)
         finally:
             self._open.end(call)
-        self._finish(front, call, started, response, respond)
+        self._finish(front, call, started, response, respond, steps.era)
 
     def _finish(
-        self, front: Front | None, call: OperationRequest, started: float, response: Response, respond: Respond
+        self,
+        front: Front | None,
+        call: OperationRequest,
+        started: float,
+        response: Response,
+        respond: Respond,
+        era: int | None = None,
     ) -> None:
+        """Send *response*, made in *era*, or in this one."""
         if not isinstance(response.body, bytes) and call.writes_on():
-            response.body = stream(self._database, response.body)
+            response.body = stream(self._database, response.body, self._database.era if era is None else era)
 
         def committed(failure: CommitFailed | None) -> None:
             answer = response if failure is None else self._failed(failure, front, call)
@@ -277,6 +285,9 @@ class Pipeline:
         if isinstance(error, StateLocked):
             _log.error("request %s (%s) was given up: %s", call.request_id or "-", call.operation, error)
             error = Unavailable()
+        elif isinstance(error, Overtaken):
+            _log.info("request %s (%s) was given up: %s", call.request_id or "-", call.operation, error)
+            error = Unavailable(BEGUN_BEFORE)
         elif not isinstance(error, ServiceError):
             # not the caller's doing: the log gets everything and the caller nothing
             trace = None if isinstance(error, CommitFailed) else error

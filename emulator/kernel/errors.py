@@ -59,12 +59,17 @@ class ServiceError(Exception):
 class Unavailable(ServiceError):
     """The call failed because another program keeps the state locked; it may be retried.
 
+    Or it was under way when everything stood still: the text is `BEGUN_BEFORE` then.
+
     Source: the common error codes of Alibaba Cloud's OpenAPI; the text is the emulator's own.
     """
 
     code = "ServiceUnavailable"
     http_status = 503
     template = "Another program has locked the state of the emulator. Please retry."
+
+
+BEGUN_BEFORE = "The emulator was reset, restored or restarted while the request was under way. Please retry."
 
 
 class Reason(Enum):

@@ -223,7 +223,8 @@ class TimeControl:
                 return self.busy()
             if self._timers_are_due() and not self._standing_still:
                 await self._database.writable()
-                self._timers.run_due(AT_ONCE)
+                with self._database.for_others():
+                    self._timers.run_due(AT_ONCE)
                 await asyncio.sleep(0)
             else:
                 await self._wait_for_change(left_s)
@@ -264,7 +265,7 @@ class TimeControl:
 
         Raises: LabError (InvalidClock) past the year 9999.
         """
-        async with self._lock:
+        async with self._alone():
             return await self._move_to(Millis(self._clock.now() + span_ms))
 
     async def move_to(self, end: Millis) -> Moved:
@@ -272,7 +273,7 @@ class TimeControl:
 
         Raises: LabError (InvalidClock) when that is past.
         """
-        async with self._lock:
+        async with self._alone():
             if end < self._clock.now():
                 raise LabError(
                     "InvalidClock", f"the clock only moves forward, and it is {iso_millis(self._clock.now())}"
@@ -283,7 +284,7 @@ class TimeControl:
         """Move the clock to the next event, *count* times; it stays where it is when no event is coming."""
         ran = 0
         busy: tuple[Busy, ...] = ()
-        async with self._lock:
+        async with self._alone():
             await self.settle(STEP_SETTLE_S)
             for _ in range(count):
                 events = self.upcoming(1)
@@ -308,6 +309,7 @@ class TimeControl:
         deadline = self._clock.monotonic() + timeout_s
         ran = 0
         jumped: list[Upcoming] = []
+        self._database.outlast_restarts()
         while True:
             left_s = deadline - self._clock.monotonic()
             busy = await self.settle(max(0.0, left_s))
@@ -371,7 +373,7 @@ class TimeControl:
 
     async def set_frozen(self, *, frozen: bool) -> Moved:
         """Freeze the time, or let it run again from the frozen time on."""
-        async with self._lock:
+        async with self._alone():
             if frozen:
                 self._clock.freeze()
             else:
@@ -380,9 +382,18 @@ class TimeControl:
             await self._database.committed()
         return Moved(ran=0)
 
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        """Keep others from moving the clock while the running work does, also over restarts in a chosen order."""
+        self._database.outlast_restarts()
+        async with self._lock:
+            self._database.keep_up()  # nothing has been decided before
+            yield
+
     async def _move_to(self, end: Millis) -> Moved:
         if end > FURTHEST:
             raise LabError("InvalidClock", "the clock goes up to the end of the year 9999")
+        self._database.check_era()
         was_frozen = self._clock.frozen_at is not None
         self._broken_off = None
         self._clock.freeze()
@@ -396,7 +407,8 @@ class TimeControl:
                     self._clock.freeze(due)
                     self._moved()
                 await self._database.writable()
-                ran += self._timers.run_due(AT_ONCE)
+                with self._database.for_others():
+                    ran += self._timers.run_due(AT_ONCE)
                 if self._timers_are_due():
                     await asyncio.sleep(0)
                 else:

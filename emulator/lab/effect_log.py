@@ -122,10 +122,13 @@ class EffectLog:
                 text = json.dumps(said, default=str)
                 rows.append((at, trace, cause, f" {' '.join([*ids, *received])} ", text))
         if rows:
-            self._database.write_many(
-                "INSERT INTO lab_effects (at, trace, cause, ids, fields) VALUES (?, ?, ?, ?, ?)", rows
-            )
-            self._database.write("DELETE FROM lab_effects WHERE seq <= (SELECT max(seq) FROM lab_effects) - ?", (KEPT,))
+            with self._database.for_others():  # whoever reads the log need not have caused what was logged
+                self._database.write_many(
+                    "INSERT INTO lab_effects (at, trace, cause, ids, fields) VALUES (?, ?, ?, ?, ?)", rows
+                )
+                self._database.write(
+                    "DELETE FROM lab_effects WHERE seq <= (SELECT max(seq) FROM lab_effects) - ?", (KEPT,)
+                )
         self._seen = count  # not earlier: if the state is locked, the write is tried again
 
 

@@ -40,6 +40,10 @@ class CommitFailed(Exception):
     """The transaction of this tick could not be committed (disk full, ...); nothing of it happened."""
 
 
+class Overtaken(Exception):
+    """Work that began in an earlier era wanted to write: what it has read and decided may hold no more."""
+
+
 class Database:
     """The one connection to ``state.db``.
 
@@ -68,6 +72,12 @@ class Database:
         self._waiting: list[Callable[[CommitFailed | None], None]] = []
         self._on_rollback: list[Callable[[], None]] = []
         self._has_written = self._has_work = self._is_forgetting = False
+        self.era = 0
+        """Counts how often everything stood still. Work of an earlier era writes nothing in this one."""
+        self._replaced = 0
+        """The latest era that began with other tables."""
+        self.running: Steps[Any] | None = None
+        """The work whose step is being performed, if `Steps` drive it."""
         self.lock = WriteLock(self._connection, self._name)
         """The lock on the file; until its patience is taken from it, SQLite waits for it."""
 
@@ -203,6 +213,41 @@ class Database:
         self._waiting.append(partial(_resolve, future))
         await future
 
+    def begin_era(self, *, replaces: bool = True) -> None:
+        """Let nothing write any more that is under way in `Steps`, but the work that is running.
+
+        Unless it *replaces* tables, work that outlasts a restart goes on too.
+        """
+        self.era += 1
+        if replaces:
+            self._replaced = self.era
+        self.keep_up()
+
+    def keep_up(self) -> None:
+        """Let the running work go on in this era: it relies on nothing that it knows from an earlier one."""
+        for work in self._under_way():
+            work.era = self.era
+
+    def outlast_restarts(self) -> None:
+        """Let the running work go on in an era that begins without other tables."""
+        for work in self._under_way():
+            work.outlasts = True
+
+    def _under_way(self) -> "Iterator[Steps[Any]]":
+        work = self.running
+        while work is not None:
+            yield work
+            work = work.outer
+
+    @contextmanager
+    def for_others(self) -> Iterator[None]:
+        """Perform what happens inside for others than the running work, such as their timers."""
+        running, self.running = self.running, None
+        try:
+            yield
+        finally:
+            self.running = running
+
     def on_rollback(self, forget: Callable[[], None]) -> None:
         """Register *forget*, called when a tick's transaction is lost or all is replaced: drop what memory holds."""
         self._on_rollback.append(forget)
@@ -233,11 +278,13 @@ class Database:
         waiting, self._waiting = self._waiting, []
         if error is not None:
             self.forget()
+        running, self.running = self.running, None  # they are others' as well
         for done in waiting:
             try:
                 done(error)
             except Exception:
                 _log.exception("an effect after the commit failed")
+        self.running = running
         if has_written and self._on_commit is not None:
             self._on_commit()
         if has_work and self.watchers:  # not for a step that only might have written: who looks would wake itself
@@ -302,8 +349,10 @@ class Database:
     def _enter(self) -> None:
         """Be in the transaction of this tick.
 
-        Raises: StateLocked, sqlite3.OperationalError.
+        Raises: StateLocked, sqlite3.OperationalError; Overtaken.
         """
+        if (work := self.running) is not None and work.era != self.era:
+            self.check_era()
         if self._in_transaction:
             if self._lost and not self._connection.in_transaction:  # outside one, a statement would be committed alone
                 raise sqlite3.OperationalError("this moment's changes are lost")
@@ -311,6 +360,22 @@ class Database:
         if not self._begin():
             self._forget_interrupted()
             raise StateLocked("another program holds the lock on the state")
+
+    def check_era(self) -> None:
+        """Check that the running work may write, before it does anything else that must not happen without that.
+
+        Raises: Overtaken.
+        """
+        work = self.running
+        if work is None or work.era == self.era:
+            return
+        if work.outlasts and work.era >= self._replaced:
+            self.keep_up()
+            return
+        for each in self._under_way():
+            each.is_overtaken = True
+        self._forget_interrupted()
+        raise Overtaken("everything has stood still since it began")
 
     def _begin(self) -> bool:
         """Begin a transaction, committed at the start of the next tick; False when another program holds the lock.
@@ -330,7 +395,7 @@ class Database:
         return True
 
     def _forget_interrupted(self) -> None:
-        """Drop what memory holds: an operation that cannot write may have changed it before it tried to."""
+        """Drop what memory holds: work that cannot write may have changed it before it tried to."""
         if not self._is_forgetting:
             self._is_forgetting = True
             try:
@@ -374,9 +439,14 @@ class Steps(Generic[T]):
     in the middle of a statement; so the lock is taken before. It is waited for *patience_s* seconds, without end for
     None. Work that needs it longer goes on without it, and fails with StateLocked if it writes: what it has done need
     not fail for an answer.
+
+    Work is of the era in which it was made, or of that of the work it is part of; *era* is an earlier one it is of. It
+    ends with Overtaken once it has tried to write in a later one, whatever it makes of that itself; what writes nothing
+    comes to its own end.
     """
 
-    __slots__ = ("_database", "_patience_s", "_work", "_writes", "have_waited")
+    __slots__ = ("_database", "_patience_s", "_work", "_writes", "era", "have_waited", "is_overtaken", "outer",
+                 "outlasts")  # fmt: skip
 
     def __init__(
         self,
@@ -384,6 +454,7 @@ class Steps(Generic[T]):
         work: Awaitable[T],
         writes: Callable[[], bool] = _always,
         patience_s: float | None = LOCKED_S,
+        era: int | None = None,
     ) -> None:
         self._database = database
         self._work = work
@@ -391,19 +462,37 @@ class Steps(Generic[T]):
         self._patience_s = patience_s
         self.have_waited = False
         """Whether the work has gone beyond its first step."""
+        self.outer: Steps[Any] | None = None
+        """The work that this is part of, while it is running."""
+        self.era = database.era if era is None else era
+        self.outlasts = False
+        """Whether it goes on after a restart that replaces no tables."""
+        self.is_overtaken = False
+        """Whether it has tried to write in a later era."""
 
     def __await__(self) -> Generator[Any, Any, T]:
+        database = self._database
+        if (outer := database.running) is not None:
+            self.era, self.outlasts = outer.era, outer.outlasts
         steps = self._work.__await__()
         resume: Callable[[], Any] = steps.__next__
         while True:
+            self.outer = database.running
+            database.running = self
             try:
                 awaited = resume()
-            except StopIteration as end:
-                return cast("T", end.value)
+            except BaseException as end:
+                if self.is_overtaken and isinstance(end, Exception) and not isinstance(end, Overtaken):
+                    raise Overtaken from end
+                if isinstance(end, StopIteration):
+                    return cast("T", end.value)
+                raise
+            finally:
+                database.running = self.outer
             self.have_waited = True
             try:
                 yield awaited
-                if self._writes() and not self._database.is_writable():
+                if self._writes() and not database.is_writable():
                     yield from self._lock().__await__()
             except BaseException as error:  # a cancellation, say; whatever it is, the work has to know
                 resume = partial(steps.throw, error)

@@ -28,6 +28,35 @@ async def writable_soon(database: Database) -> None:
         raise StateLocked("another program holds the lock on the state") from None
 
 
+class Performer:
+    """Performs calls for the work that is running when it is made, outside of which they come from another thread.
+
+    They are of its era: what it has read before everything stood still is no reason to write afterwards.
+    """
+
+    def __init__(self, database: Database, let_in: Callable[[], Awaitable[None]]) -> None:
+        self._database = database
+        self._let_in = let_in
+        running = database.running
+        self._era = running.era if running is not None else database.era
+
+    async def __call__(self, begin: Callable[[], Awaitable[T] | T]) -> T:
+        """Return what *begin* returns, as `performed` does, once calls are let in.
+
+        Raises: what it raises; StateLocked when the lock is held too long; Overtaken.
+        """
+        await self._let_in()
+
+        async def work() -> T:
+            return await performed(self._database, begin)
+
+        steps = Steps(self._database, work(), era=self._era)
+        try:
+            return await steps
+        finally:
+            self._era = steps.era  # another one when it has let everything stand still itself
+
+
 async def performed(database: Database, begin: Callable[[], Awaitable[T] | T]) -> T:
     """Return what *begin* returns, awaited where that is needed.
 
@@ -58,19 +87,21 @@ async def performed_again(database: Database, begin: Callable[[], Awaitable[T] |
     return await Steps(database, work) if isawaitable(work) else work
 
 
-async def stream(database: Database, pieces: AsyncIterator[T]) -> AsyncIterator[T]:
+async def stream(database: Database, pieces: AsyncIterator[T], era: int) -> AsyncIterator[T]:
     """Yield *pieces*, whose steps begin in the transaction of their tick: what is made of them may write.
 
-    A lock is waited for as long as `Steps` does.
+    A lock is waited for as long as `Steps` does. *era* is that of the request.
     """
     try:
         while True:
             with suppress(StateLocked):
                 await writable_soon(database)
+            steps = Steps(database, anext(pieces), era=era)
             try:
-                piece = await Steps(database, anext(pieces))
+                piece = await steps
             except StopAsyncIteration:
                 return
+            era = steps.era
             yield piece
     finally:
         if isinstance(pieces, AsyncGenerator):

@@ -190,7 +190,7 @@ def signed(operation: Operation, admin_token: str, now: Millis, nonce: int) -> b
             "x-acs-content-sha256": hashlib.sha256(body).hexdigest(),
         }
         request = Request(operation.method, target, Headers(headers.items()), body)
-        headers["Authorization"] = acs3.authorization(request, "k", "s")
+        headers.setdefault("Authorization", acs3.authorization(request, "k", "s"))
     lines = [f"{operation.method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
     return "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""]).encode("utf-8", "surrogateescape") + body
 

@@ -6,12 +6,12 @@ from contextlib import contextmanager
 
 from emulator.lab.checkpoints.store import CheckpointStore
 from tests.operations.calling import running
-from tests.operations.themes import _admin, _fc, _function, _oss
+from tests.operations.themes import admin, fc, function, oss
 from tests.waiting import until
 
-MADE = _oss("PUT", "/files"), _oss("PUT", "/files/name", b"content")
-READ, DELETED = _oss("GET", "/files/name"), _oss("DELETE", "/files/name")
-SAVED, RESTORED = _admin("POST", "checkpoints/c"), _admin("POST", "checkpoints/c/restore")
+MADE = oss("PUT", "/files"), oss("PUT", "/files/name", b"content")
+READ, DELETED = oss("GET", "/files/name"), oss("DELETE", "/files/name")
+SAVED, RESTORED = admin("POST", "checkpoints/c"), admin("POST", "checkpoints/c/restore")
 
 
 async def perform(site, *operations):
@@ -45,7 +45,7 @@ async def whole(site, path):
     """Whether all that rows name is there: a checkpoint of now can be made."""
     files = site.emulator.services.files()
     missing = [each for each in files if not (path / "state" / each).is_file()]
-    await perform(site, _admin("POST", "checkpoints/now"))
+    await perform(site, admin("POST", "checkpoints/now"))
     return bool(files) and missing == []
 
 
@@ -53,9 +53,9 @@ async def test_a_package_whose_removal_was_decided_before(tmp_path):
     """The thread that removes it is busy until the restore has begun."""
     async with running(tmp_path) as site:
         codes = site.emulator.services._functions.codes
-        await perform(site, _fc("CreateFunction", "POST", "/functions", _function("f")), SAVED)
+        await perform(site, fc("CreateFunction", "POST", "/functions", function("f")), SAVED)
         with busy(codes._thread.submit, 1):
-            await perform(site, _fc("DeleteFunction", "DELETE", "/functions/f"))
+            await perform(site, fc("DeleteFunction", "DELETE", "/functions/f"))
             site.emulator.services._functions.unused_packages._remove_now()
             await until(lambda: codes._thread._work_queue.qsize() > 0)
             restored = await standing_still(site)
@@ -67,7 +67,7 @@ async def test_a_package_whose_removal_was_decided_before(tmp_path):
 async def test_a_package_that_is_sent_again_while_the_old_one_goes(tmp_path, monkeypatch):
     """A function made of the same bytes right after a reset keeps them."""
     async with running(tmp_path) as site:
-        made = _fc("CreateFunction", "POST", "/functions", _function("f"))
+        made = fc("CreateFunction", "POST", "/functions", function("f"))
         await perform(site, made)
         released, again = site.emulator.services.release, []
 
@@ -76,7 +76,7 @@ async def test_a_package_that_is_sent_again_while_the_old_one_goes(tmp_path, mon
             await released(files)
 
         monkeypatch.setattr(site.emulator.services, "release", release)
-        await perform(site, _admin("POST", "reset"))
+        await perform(site, admin("POST", "reset"))
 
         assert [each.status for each in again] == [200]
         assert await whole(site, tmp_path)
@@ -137,7 +137,7 @@ async def test_an_object_that_is_written_while_all_are_forgotten(tmp_path):
         await perform(site, *MADE)
         contents = (await site.emulator.services._objects.storage()).contents
         written = await contents.add(b"on its way")
-        await perform(site, _admin("POST", "reset", service="oss"))
+        await perform(site, admin("POST", "reset", service="oss"))
 
         assert contents._path(written.piece.content).is_file()
         assert [each.name for each in contents._folder.glob("??/*")] == [written.piece.content]

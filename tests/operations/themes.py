@@ -13,27 +13,27 @@ BASE = "base"
 """The checkpoint that every group begins from."""
 
 
-def _mns(method: str, path: str, body: str = "") -> Operation:
+def mns(method: str, path: str, body: str = "") -> Operation:
     path, _, query = path.partition("?")
     items = dict(item.partition("=")[::2] for item in query.split("&") if item)
     return Operation("mns", f"{method} {path}", "mns", "", method, path, items, {"x-mns-version": "2015-06-06"},
                      body.encode(), "xml")  # fmt: skip
 
 
-def _fc(name: str, method: str, path: str, body: Any = None) -> Operation:
+def fc(name: str, method: str, path: str, body: Any = None) -> Operation:
     kind = "bytes" if isinstance(body, bytes) else "json"
     return Operation("fc3", name, "fc", "2023-03-30", method, f"/2023-03-30{path}", {}, {}, body, kind)
 
 
-def _fnf(name: str, **given: str) -> Operation:
+def fnf(name: str, **given: str) -> Operation:
     return Operation("aliyunsdkfnf", name, "rpc", "2019-03-15", "POST", "/", {}, {}, given, "form")
 
 
-def _ram(name: str, **given: str) -> Operation:
+def ram(name: str, **given: str) -> Operation:
     return Operation("ram", name, "rpc", "2015-05-01", "POST", "/", given, {}, None, "form")
 
 
-def _oss(method: str, path: str, body: bytes = b"", **headers: str) -> Operation:
+def oss(method: str, path: str, body: bytes = b"", **headers: str) -> Operation:
     name = f"{method} {path}"
     path, _, query = path.partition("?")
     items = dict(item.partition("=")[::2] for item in query.split("&") if item)
@@ -41,7 +41,7 @@ def _oss(method: str, path: str, body: bytes = b"", **headers: str) -> Operation
     return Operation("oss", name, "oss", "", method, path, items, named, body, "bytes")
 
 
-def _admin(method: str, path: str, **given: Any) -> Operation:
+def admin(method: str, path: str, **given: Any) -> Operation:
     return Operation("admin", f"{method} {path}", "admin", "", method, f"/_localyun/{path}", {}, {},
                      given if method == "POST" else None, "json")  # fmt: skip
 
@@ -52,7 +52,7 @@ def _later(function: str, task: str) -> Operation:
     return Operation("fc3", f"InvokeFunction {task}", "fc", "2023-03-30", "POST", path, {}, headers, b"{}", "bytes")
 
 
-def _function(name: str, **more: Any) -> dict[str, Any]:
+def function(name: str, **more: Any) -> dict[str, Any]:
     code = {"zipFile": samples.text("zipFile")}
     return {"functionName": name, "runtime": "python3.10", "handler": "index.handler", "code": code, **more}
 
@@ -64,7 +64,7 @@ _TIMER = {"triggerName": "t", "triggerType": "timer",
 
 
 def _send(queue: str, body: str) -> Operation:
-    return _mns("POST", f"/queues/{queue}/messages", f"<Message><MessageBody>{body}</MessageBody></Message>")
+    return mns("POST", f"/queues/{queue}/messages", f"<Message><MessageBody>{body}</MessageBody></Message>")
 
 
 _ASYNC = {"asyncTask": True, "maxAsyncRetryAttempts": 0, "destinationConfig": {"onSuccess": {
@@ -109,9 +109,9 @@ _FAST = "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: a}\n"
 _ROUTES = '[{"Version":"1","Weight":100}]'
 
 
-def _theirs(operation: Operation) -> Operation:
+def theirs(operation: Operation) -> Operation:
     """Let another account make a call."""
-    scheme = {"mns": "MNS", "oss": "OSS"}[operation.dialect]
+    scheme = {"mns": "MNS", "oss": "OSS", "fc": "FC"}[operation.dialect]
     return operation._replace(headers={**operation.headers, "Authorization": f"{scheme} {{key}}:signature"})
 
 
@@ -123,7 +123,7 @@ def _handles(*names: str) -> str:
 
 def _fifo(body: str) -> Operation:
     text = f"<Message><MessageBody>{body}</MessageBody><MessageGroupId>g</MessageGroupId></Message>"
-    return _mns("POST", "/queues/line/messages", text)
+    return mns("POST", "/queues/line/messages", text)
 
 
 _ROLE = "acs:ram::1234567890123456:role/kept"
@@ -131,204 +131,204 @@ _CODE = {"code": {"zipFile": samples.text("zipFile")}}
 
 THEMES: dict[str, list[Operation]] = {
     "a queue": [
-        _mns("PUT", "/queues/q", "<Queue/>"),
-        _mns("PUT", "/queues/q", "<Queue><DelaySeconds>7</DelaySeconds></Queue>"),
-        _mns("DELETE", "/queues/q"),
+        mns("PUT", "/queues/q", "<Queue/>"),
+        mns("PUT", "/queues/q", "<Queue><DelaySeconds>7</DelaySeconds></Queue>"),
+        mns("DELETE", "/queues/q"),
         _send("q", "one"), _send("q", "two"),
-        _mns("GET", "/queues/q/messages"), _mns("GET", "/queues/q/messages?numOfMessages=3"),
-        _admin("POST", "purge-queue", queue="q"),
-        _admin("POST", "move-messages", queue="q", to="other"),
-        _admin("POST", "reset", queue="q"),
+        mns("GET", "/queues/q/messages"), mns("GET", "/queues/q/messages?numOfMessages=3"),
+        admin("POST", "purge-queue", queue="q"),
+        admin("POST", "move-messages", queue="q", to="other"),
+        admin("POST", "reset", queue="q"),
     ],
     "a topic": [
-        _mns("PUT", "/topics/t", "<Topic/>"), _mns("DELETE", "/topics/t"),
-        _mns("PUT", "/topics/t/subscriptions/s",
+        mns("PUT", "/topics/t", "<Topic/>"), mns("DELETE", "/topics/t"),
+        mns("PUT", "/topics/t/subscriptions/s",
              "<Subscription><Endpoint>http://127.0.0.1:9/</Endpoint></Subscription>"),
-        _mns("DELETE", "/topics/t/subscriptions/s"),
-        _admin("POST", "reset", topic="t"),
-        _admin("POST", "reset", service="mns"),
+        mns("DELETE", "/topics/t/subscriptions/s"),
+        admin("POST", "reset", topic="t"),
+        admin("POST", "reset", service="mns"),
     ],
     "a function": [
-        _fc("CreateFunction", "POST", "/functions", _function("f")),
-        _fc("CreateFunction", "POST", "/functions", _function("g")),
-        _fc("UpdateFunction", "PUT", "/functions/f", {"description": "changed"}),
-        _fc("UpdateFunction", "PUT", "/functions/f", _CODE),
-        _fc("DeleteFunction", "DELETE", "/functions/f"),
-        _fc("PublishFunctionVersion", "POST", "/functions/f/versions", {}),
-        _fc("CreateAlias", "POST", "/functions/f/aliases", {"aliasName": "live", "versionId": "1"}),
-        _fc("DeleteFunctionVersion", "DELETE", "/functions/f/versions/1"),
-        _fc("CreateTrigger", "POST", "/functions/f/triggers", _TIMER),
-        _fc("DeleteTrigger", "DELETE", "/functions/f/triggers/t"),
-        _fc("InvokeFunction", "POST", "/functions/f/invocations", b"{}"),
-        _admin("POST", "fire-trigger", function="f", trigger="t"),
+        fc("CreateFunction", "POST", "/functions", function("f")),
+        fc("CreateFunction", "POST", "/functions", function("g")),
+        fc("UpdateFunction", "PUT", "/functions/f", {"description": "changed"}),
+        fc("UpdateFunction", "PUT", "/functions/f", _CODE),
+        fc("DeleteFunction", "DELETE", "/functions/f"),
+        fc("PublishFunctionVersion", "POST", "/functions/f/versions", {}),
+        fc("CreateAlias", "POST", "/functions/f/aliases", {"aliasName": "live", "versionId": "1"}),
+        fc("DeleteFunctionVersion", "DELETE", "/functions/f/versions/1"),
+        fc("CreateTrigger", "POST", "/functions/f/triggers", _TIMER),
+        fc("DeleteTrigger", "DELETE", "/functions/f/triggers/t"),
+        fc("InvokeFunction", "POST", "/functions/f/invocations", b"{}"),
+        admin("POST", "fire-trigger", function="f", trigger="t"),
     ],
     "a flow": [
-        _fnf("CreateFlow", Name="g", Definition=_REST, Description="", Type="FDL"),
-        _fnf("UpdateFlow", Name="f", Description="changed"),
-        _fnf("DeleteFlow", Name="f"),
-        _fnf("StartExecution", FlowName="f", ExecutionName="e"),
-        _fnf("StartExecution", FlowName="f", ExecutionName="d"),
-        _fnf("StopExecution", FlowName="f", ExecutionName="e"),
-        _fnf("DescribeExecution", FlowName="f", ExecutionName="e"),
-        _fnf("CreateSchedule", FlowName="f", ScheduleName="s", CronExpression=samples.CRON),
-        _fnf("DeleteSchedule", FlowName="f", ScheduleName="s"),
-        _admin("POST", "reset", flow="f"),
-        _admin("POST", "reset", service="fnf"),
+        fnf("CreateFlow", Name="g", Definition=_REST, Description="", Type="FDL"),
+        fnf("UpdateFlow", Name="f", Description="changed"),
+        fnf("DeleteFlow", Name="f"),
+        fnf("StartExecution", FlowName="f", ExecutionName="e"),
+        fnf("StartExecution", FlowName="f", ExecutionName="d"),
+        fnf("StopExecution", FlowName="f", ExecutionName="e"),
+        fnf("DescribeExecution", FlowName="f", ExecutionName="e"),
+        fnf("CreateSchedule", FlowName="f", ScheduleName="s", CronExpression=samples.CRON),
+        fnf("DeleteSchedule", FlowName="f", ScheduleName="s"),
+        admin("POST", "reset", flow="f"),
+        admin("POST", "reset", service="fnf"),
     ],
     "rights": [
-        _ram("CreateRole", RoleName="r", AssumeRolePolicyDocument=_TRUST),
-        _ram("DeleteRole", RoleName="r"), _ram("GetRole", RoleName="r"),
-        _ram("CreateUser", UserName="u"), _ram("DeleteUser", UserName="u"),
-        _ram("CreateGroup", GroupName="g"), _ram("AddUserToGroup", UserName="u", GroupName="g"),
-        _ram("RemoveUserFromGroup", UserName="u", GroupName="g"),
-        _admin("POST", "accounts", accountId="99"), _admin("DELETE", "accounts/99"),
+        ram("CreateRole", RoleName="r", AssumeRolePolicyDocument=_TRUST),
+        ram("DeleteRole", RoleName="r"), ram("GetRole", RoleName="r"),
+        ram("CreateUser", UserName="u"), ram("DeleteUser", UserName="u"),
+        ram("CreateGroup", GroupName="g"), ram("AddUserToGroup", UserName="u", GroupName="g"),
+        ram("RemoveUserFromGroup", UserName="u", GroupName="g"),
+        admin("POST", "accounts", accountId="99"), admin("DELETE", "accounts/99"),
     ],
     "the clock": [
-        *[_admin("POST", "skip", until={"queue": "q", "visible": 1}, limit="1h", timeout="5s")] * 2,
-        _admin("POST", "clock", advance="7s"), _admin("POST", "clock", next=1),
-        _admin("POST", "settle", timeout="5s"), _admin("GET", "clock"),
-        _send("q", "sent meanwhile"), _mns("GET", "/queues/q/messages"),
+        *[admin("POST", "skip", until={"queue": "q", "visible": 1}, limit="1h", timeout="5s")] * 2,
+        admin("POST", "clock", advance="7s"), admin("POST", "clock", next=1),
+        admin("POST", "settle", timeout="5s"), admin("GET", "clock"),
+        _send("q", "sent meanwhile"), mns("GET", "/queues/q/messages"),
     ],
     "checkpoints": [
-        _admin("POST", "checkpoints/c"), _admin("POST", "checkpoints/c/restore"), _admin("DELETE", "checkpoints/c"),
-        _admin("POST", f"checkpoints/{BASE}/restore"),
-        _send("q", "sent meanwhile"), _fnf("StartExecution", FlowName="f", ExecutionName="e"),
-        _fc("CreateFunction", "POST", "/functions", _function("g")),
-        _admin("POST", "reset", service="fc"), _admin("POST", "reset"),
+        admin("POST", "checkpoints/c"), admin("POST", "checkpoints/c/restore"), admin("DELETE", "checkpoints/c"),
+        admin("POST", f"checkpoints/{BASE}/restore"),
+        _send("q", "sent meanwhile"), fnf("StartExecution", FlowName="f", ExecutionName="e"),
+        fc("CreateFunction", "POST", "/functions", function("g")),
+        admin("POST", "reset", service="fc"), admin("POST", "reset"),
     ],
     "files": [
-        *[_admin("POST", f"checkpoints/{BASE}/restore")] * 2, _admin("POST", "checkpoints/c"),
-        _admin("POST", "checkpoints/c/restore"),
-        _oss("PUT", "/files/name", b"new"), _oss("DELETE", "/files/name"), _oss("GET", "/files/name"),
-        _fc("CreateFunction", "POST", "/functions", _function("g")),
-        _fc("DeleteFunctionVersion", "DELETE", "/functions/f/versions/1"),
-        _fc("DeleteFunction", "DELETE", "/functions/f"),
-        _admin("POST", "reset", service="fc"), _admin("POST", "reset", service="oss"), _admin("POST", "reset"),
+        *[admin("POST", f"checkpoints/{BASE}/restore")] * 2, admin("POST", "checkpoints/c"),
+        admin("POST", "checkpoints/c/restore"),
+        oss("PUT", "/files/name", b"new"), oss("DELETE", "/files/name"), oss("GET", "/files/name"),
+        fc("CreateFunction", "POST", "/functions", function("g")),
+        fc("DeleteFunctionVersion", "DELETE", "/functions/f/versions/1"),
+        fc("DeleteFunction", "DELETE", "/functions/f"),
+        admin("POST", "reset", service="fc"), admin("POST", "reset", service="oss"), admin("POST", "reset"),
     ],
 }  # fmt: skip
 
 WIDER: dict[str, list[Operation]] = {
     "messages": [
-        _mns("POST", "/queues/q/messages", "<Messages><Message><MessageBody>a</MessageBody></Message><Message>"
+        mns("POST", "/queues/q/messages", "<Messages><Message><MessageBody>a</MessageBody></Message><Message>"
              "<MessageBody>b</MessageBody></Message></Messages>"),
-        _mns("DELETE", "/queues/held/messages?ReceiptHandle={receipt}"),
-        _mns("DELETE", "/queues/held/messages", _handles("{receipt}", "{receipt}x")),
-        _mns("PUT", "/queues/held/messages?receiptHandle={receipt}&visibilityTimeout=0"),
-        _mns("PUT", "/queues/held/messages?receiptHandle={receipt}&visibilityTimeout=90"),
-        _mns("GET", "/queues/held/messages"), _mns("DELETE", "/queues/held"),
-        _admin("POST", "move-messages", queue="held", to="q"),
-        _fifo("next"), _mns("GET", "/queues/line/messages"),
-        _mns("DELETE", "/queues/line/messages?ReceiptHandle={first}"),
-        _admin("POST", "purge-queue", queue="line"),
-        _mns("POST", "/topics/t/messages", "<Message><MessageBody>news</MessageBody></Message>"),
-        _mns("DELETE", "/topics/t/subscriptions/kept"), _mns("DELETE", "/topics/t"),
-        _mns("PUT", "/topics/t/subscriptions/kept?metaoverride=true",
+        mns("DELETE", "/queues/held/messages?ReceiptHandle={receipt}"),
+        mns("DELETE", "/queues/held/messages", _handles("{receipt}", "{receipt}x")),
+        mns("PUT", "/queues/held/messages?receiptHandle={receipt}&visibilityTimeout=0"),
+        mns("PUT", "/queues/held/messages?receiptHandle={receipt}&visibilityTimeout=90"),
+        mns("GET", "/queues/held/messages"), mns("DELETE", "/queues/held"),
+        admin("POST", "move-messages", queue="held", to="q"),
+        _fifo("next"), mns("GET", "/queues/line/messages"),
+        mns("DELETE", "/queues/line/messages?ReceiptHandle={first}"),
+        admin("POST", "purge-queue", queue="line"),
+        mns("POST", "/topics/t/messages", "<Message><MessageBody>news</MessageBody></Message>"),
+        mns("DELETE", "/topics/t/subscriptions/kept"), mns("DELETE", "/topics/t"),
+        mns("PUT", "/topics/t/subscriptions/kept?metaoverride=true",
              "<Subscription><NotifyStrategy>EXPONENTIAL_DECAY_RETRY</NotifyStrategy></Subscription>"),
-        _admin("POST", "reset", topic="t"), _admin("POST", "reset", service="mns"),
-        _mns("GET", "/queues/other/messages"), _admin("POST", f"checkpoints/{BASE}/restore"),
+        admin("POST", "reset", topic="t"), admin("POST", "reset", service="mns"),
+        mns("GET", "/queues/other/messages"), admin("POST", f"checkpoints/{BASE}/restore"),
     ],
     "tasks": [
         _later("f", "one"), _later("f", "one"), _later("f", "two"),
-        _fc("StopAsyncTask", "PUT", "/functions/f/async-tasks/one/stop"),
-        _fc("GetAsyncTask", "GET", "/functions/f/async-tasks/one"),
-        _fc("DeleteAsyncInvokeConfig", "DELETE", "/functions/f/async-invoke-config"),
-        _fc("PutAsyncInvokeConfig", "PUT", "/functions/f/async-invoke-config", _ASYNC),
-        _fc("DeleteFunction", "DELETE", "/functions/f"),
-        _fc("UpdateFunction", "PUT", "/functions/f", {"description": "changed"}),
-        _admin("POST", "reset", function="f"), _admin("POST", "reset", service="fc"), _admin("POST", "reset"),
-        _admin("POST", f"checkpoints/{BASE}/restore"), _admin("POST", "checkpoints/c"),
+        fc("StopAsyncTask", "PUT", "/functions/f/async-tasks/one/stop"),
+        fc("GetAsyncTask", "GET", "/functions/f/async-tasks/one"),
+        fc("DeleteAsyncInvokeConfig", "DELETE", "/functions/f/async-invoke-config"),
+        fc("PutAsyncInvokeConfig", "PUT", "/functions/f/async-invoke-config", _ASYNC),
+        fc("DeleteFunction", "DELETE", "/functions/f"),
+        fc("UpdateFunction", "PUT", "/functions/f", {"description": "changed"}),
+        admin("POST", "reset", function="f"), admin("POST", "reset", service="fc"), admin("POST", "reset"),
+        admin("POST", f"checkpoints/{BASE}/restore"), admin("POST", "checkpoints/c"),
     ],
     "instances": [
-        _fc("CreateSession", "POST", "/functions/h/sessions", {"sessionId": "one"}),
-        _fc("CreateSession", "POST", "/functions/h/sessions", {"sessionId": "two"}),
-        _fc("GetSession", "GET", "/functions/h/sessions/one"),
-        _fc("DeleteSession", "DELETE", "/functions/h/sessions/one"),
-        _fc("UpdateSession", "PUT", "/functions/h/sessions/one", {"sessionTTLInSeconds": 600}),
-        _fc("DeleteFunction", "DELETE", "/functions/h"),
-        _fc("InvokeFunction", "POST", "/functions/h/invocations", b"{}"),
-        _fc("PutProvisionConfig", "PUT", "/functions/h/provision-config", {"defaultTarget": 1}),
-        _fc("PutProvisionConfig", "PUT", "/functions/h/provision-config", {"defaultTarget": 0}),
-        _fc("DeleteProvisionConfig", "DELETE", "/functions/h/provision-config"),
-        _fc("UpdateFunction", "PUT", "/functions/h", _CODE),
-        _fc("PutConcurrencyConfig", "PUT", "/functions/h/concurrency", {"reservedConcurrency": 1}),
-        _fc("DeleteConcurrencyConfig", "DELETE", "/functions/h/concurrency"),
-        _admin("POST", "reset", function="h"), _admin("POST", "reset", service="fc"),
+        fc("CreateSession", "POST", "/functions/h/sessions", {"sessionId": "one"}),
+        fc("CreateSession", "POST", "/functions/h/sessions", {"sessionId": "two"}),
+        fc("GetSession", "GET", "/functions/h/sessions/one"),
+        fc("DeleteSession", "DELETE", "/functions/h/sessions/one"),
+        fc("UpdateSession", "PUT", "/functions/h/sessions/one", {"sessionTTLInSeconds": 600}),
+        fc("DeleteFunction", "DELETE", "/functions/h"),
+        fc("InvokeFunction", "POST", "/functions/h/invocations", b"{}"),
+        fc("PutProvisionConfig", "PUT", "/functions/h/provision-config", {"defaultTarget": 1}),
+        fc("PutProvisionConfig", "PUT", "/functions/h/provision-config", {"defaultTarget": 0}),
+        fc("DeleteProvisionConfig", "DELETE", "/functions/h/provision-config"),
+        fc("UpdateFunction", "PUT", "/functions/h", _CODE),
+        fc("PutConcurrencyConfig", "PUT", "/functions/h/concurrency", {"reservedConcurrency": 1}),
+        fc("DeleteConcurrencyConfig", "DELETE", "/functions/h/concurrency"),
+        admin("POST", "reset", function="h"), admin("POST", "reset", service="fc"),
     ],
     "packages": [
-        _fc("CreateLayerVersion", "POST", "/layers/tools/versions", _CODE),
-        _fc("DeleteLayerVersion", "DELETE", "/layers/tools/versions/1"),
-        _fc("GetLayerVersion", "GET", "/layers/tools/versions/1"),
-        _fc("CreateFunction", "POST", "/functions", _function("l", layers=[_LAYER])),
-        _fc("UpdateFunction", "PUT", "/functions/f", {"layers": [_LAYER], **_CODE}),
-        _fc("GetFunctionCode", "GET", "/functions/f/code"), _fc("DeleteFunction", "DELETE", "/functions/f"),
-        _fc("PublishFunctionVersion", "POST", "/functions/f/versions", {}),
-        _fc("CreateCustomDomain", "POST", "/custom-domains", _DOMAIN),
-        _fc("DeleteCustomDomain", "DELETE", "/custom-domains/www.example.com"),
-        _fc("CreateAlias", "POST", "/functions/f/aliases", {"aliasName": "live", "versionId": "1"}),
-        _fc("UpdateAlias", "PUT", "/functions/f/aliases/live", {"versionId": "1"}),
-        _fc("DeleteAlias", "DELETE", "/functions/f/aliases/live"),
-        _admin("POST", "reset", service="fc"), _admin("POST", "reset"), _admin("POST", "clock", advance="20m"),
-        _admin("POST", f"checkpoints/{BASE}/restore"), _admin("POST", "checkpoints/c"),
+        fc("CreateLayerVersion", "POST", "/layers/tools/versions", _CODE),
+        fc("DeleteLayerVersion", "DELETE", "/layers/tools/versions/1"),
+        fc("GetLayerVersion", "GET", "/layers/tools/versions/1"),
+        fc("CreateFunction", "POST", "/functions", function("l", layers=[_LAYER])),
+        fc("UpdateFunction", "PUT", "/functions/f", {"layers": [_LAYER], **_CODE}),
+        fc("GetFunctionCode", "GET", "/functions/f/code"), fc("DeleteFunction", "DELETE", "/functions/f"),
+        fc("PublishFunctionVersion", "POST", "/functions/f/versions", {}),
+        fc("CreateCustomDomain", "POST", "/custom-domains", _DOMAIN),
+        fc("DeleteCustomDomain", "DELETE", "/custom-domains/www.example.com"),
+        fc("CreateAlias", "POST", "/functions/f/aliases", {"aliasName": "live", "versionId": "1"}),
+        fc("UpdateAlias", "PUT", "/functions/f/aliases/live", {"versionId": "1"}),
+        fc("DeleteAlias", "DELETE", "/functions/f/aliases/live"),
+        admin("POST", "reset", service="fc"), admin("POST", "reset"), admin("POST", "clock", advance="20m"),
+        admin("POST", f"checkpoints/{BASE}/restore"), admin("POST", "checkpoints/c"),
     ],
     "uploads": [
-        _oss("POST", "/files/large?uploads"), _oss("PUT", "/files/large?partNumber=1&uploadId={upload}", b"again"),
-        _oss("PUT", "/files/large?partNumber=2&uploadId={upload}", b"more"),
-        _oss("POST", "/files/large?uploadId={upload}", b"", x_oss_complete_all="yes"),
-        _oss("DELETE", "/files/large?uploadId={upload}"),
-        _oss("PUT", "/files/copy", b"", x_oss_copy_source="/files/name"), _oss("PUT", "/files/name", b"new"),
-        _oss("PUT", "/files/large?partNumber=3&uploadId={upload}", b"", x_oss_copy_source="/files/name"),
-        _oss("POST", "/files/grown?append&position=0", b"one"), _oss("POST", "/files/grown?append&position=3", b"two"),
-        _oss("DELETE", "/files/name"), _oss("GET", "/files?stat"), _oss("GET", "/empty?stat"), _oss("DELETE", "/empty"),
-        _oss("PUT", "/empty"),
-        _oss("PUT", "/empty/name", b"first"), _oss("PUT", "/files/name?acl", b"", x_oss_object_acl="private"),
-        _oss("PUT", "/files/name", b"once", x_oss_forbid_overwrite="true"),
-        _admin("POST", "reset", service="oss"), _admin("POST", f"checkpoints/{BASE}/restore"),
-        _admin("POST", "checkpoints/c"),
+        oss("POST", "/files/large?uploads"), oss("PUT", "/files/large?partNumber=1&uploadId={upload}", b"again"),
+        oss("PUT", "/files/large?partNumber=2&uploadId={upload}", b"more"),
+        oss("POST", "/files/large?uploadId={upload}", b"", x_oss_complete_all="yes"),
+        oss("DELETE", "/files/large?uploadId={upload}"),
+        oss("PUT", "/files/copy", b"", x_oss_copy_source="/files/name"), oss("PUT", "/files/name", b"new"),
+        oss("PUT", "/files/large?partNumber=3&uploadId={upload}", b"", x_oss_copy_source="/files/name"),
+        oss("POST", "/files/grown?append&position=0", b"one"), oss("POST", "/files/grown?append&position=3", b"two"),
+        oss("DELETE", "/files/name"), oss("GET", "/files?stat"), oss("GET", "/empty?stat"), oss("DELETE", "/empty"),
+        oss("PUT", "/empty"),
+        oss("PUT", "/empty/name", b"first"), oss("PUT", "/files/name?acl", b"", x_oss_object_acl="private"),
+        oss("PUT", "/files/name", b"once", x_oss_forbid_overwrite="true"),
+        admin("POST", "reset", service="oss"), admin("POST", f"checkpoints/{BASE}/restore"),
+        admin("POST", "checkpoints/c"),
     ],
     "executions": [
-        _fnf("ReportTaskSucceeded", TaskToken="{token}", Output="{}"),
-        _fnf("ReportTaskFailed", TaskToken="{token}", Error="E", Cause="c"),
-        _fnf("DeleteFlow", Name="ask"),
-        _fnf("StartSyncExecution", FlowName="fast"), _fnf("DeleteFlow", Name="fast"),
-        _fnf("StopExecution", FlowName="each", ExecutionName="m"), _fnf("DeleteFlow", Name="each"),
-        _fnf("UpdateMapRun", FlowName="each", ExecutionName="m", MapRunName="{run}", Concurrency="2"),
-        _fnf("PublishFlowVersion", FlowName="f"), _fnf("DeleteFlowVersion", FlowName="f", FlowVersion="1"),
-        _fnf("CreateFlowAlias", FlowName="f", Name="a", RoutingConfigurations=_ROUTES),
-        _fnf("DeleteFlowAlias", FlowName="f", Name="a"),
-        _fnf("StartExecution", FlowName="f", ExecutionName="v", Qualifier="1"),
-        _fnf("UpdateSchedule", FlowName="f", ScheduleName="kept", Enable="false"),
-        _fnf("UpdateSchedule", FlowName="f", ScheduleName="kept", Enable="true"),
-        _fnf("DeleteSchedule", FlowName="f", ScheduleName="kept"), _fnf("DeleteFlow", Name="f"),
-        _admin("POST", "reset", flow="ask"), _admin("POST", "reset", service="fnf"),
-        _admin("POST", f"checkpoints/{BASE}/restore"),
-        _mns("DELETE", "/queues/tokens"), _admin("POST", "checkpoints/c"),
+        fnf("ReportTaskSucceeded", TaskToken="{token}", Output="{}"),
+        fnf("ReportTaskFailed", TaskToken="{token}", Error="E", Cause="c"),
+        fnf("DeleteFlow", Name="ask"),
+        fnf("StartSyncExecution", FlowName="fast"), fnf("DeleteFlow", Name="fast"),
+        fnf("StopExecution", FlowName="each", ExecutionName="m"), fnf("DeleteFlow", Name="each"),
+        fnf("UpdateMapRun", FlowName="each", ExecutionName="m", MapRunName="{run}", Concurrency="2"),
+        fnf("PublishFlowVersion", FlowName="f"), fnf("DeleteFlowVersion", FlowName="f", FlowVersion="1"),
+        fnf("CreateFlowAlias", FlowName="f", Name="a", RoutingConfigurations=_ROUTES),
+        fnf("DeleteFlowAlias", FlowName="f", Name="a"),
+        fnf("StartExecution", FlowName="f", ExecutionName="v", Qualifier="1"),
+        fnf("UpdateSchedule", FlowName="f", ScheduleName="kept", Enable="false"),
+        fnf("UpdateSchedule", FlowName="f", ScheduleName="kept", Enable="true"),
+        fnf("DeleteSchedule", FlowName="f", ScheduleName="kept"), fnf("DeleteFlow", Name="f"),
+        admin("POST", "reset", flow="ask"), admin("POST", "reset", service="fnf"),
+        admin("POST", f"checkpoints/{BASE}/restore"),
+        mns("DELETE", "/queues/tokens"), admin("POST", "checkpoints/c"),
     ],
     "the lab": [
-        _admin("POST", "faults", match={"operation": "SendMessage"}, do={"status": 503}, times=1),
-        _admin("DELETE", "faults"), _send("q", "sent"), _mns("GET", "/queues/q/messages"),
-        _admin("POST", "mocks", function="f", answers=[{"return": 1}, {"return": 2}]), _admin("DELETE", "mocks"),
-        _fc("InvokeFunction", "POST", "/functions/f/invocations", b"{}"),
-        _admin("POST", "clock", advance="7s"),
-        _admin("POST", f"checkpoints/{BASE}/restore"), _admin("POST", "checkpoints/c"), _admin("POST", "reset"),
-        _admin("POST", "checkpoints/c/restore"), _admin("DELETE", "checkpoints/c"),
-        _admin("GET", f"checkpoints/{BASE}/archive"),
-        _admin("GET", "checkpoints/c/archive"), _admin("GET", "report"), _admin("GET", "status"),
-        _admin("GET", "calls/f"),
-        _admin("DELETE", "calls"), _admin("POST", "usage/reset"), _admin("GET", "metrics"),
+        admin("POST", "faults", match={"operation": "SendMessage"}, do={"status": 503}, times=1),
+        admin("DELETE", "faults"), _send("q", "sent"), mns("GET", "/queues/q/messages"),
+        admin("POST", "mocks", function="f", answers=[{"return": 1}, {"return": 2}]), admin("DELETE", "mocks"),
+        fc("InvokeFunction", "POST", "/functions/f/invocations", b"{}"),
+        admin("POST", "clock", advance="7s"),
+        admin("POST", f"checkpoints/{BASE}/restore"), admin("POST", "checkpoints/c"), admin("POST", "reset"),
+        admin("POST", "checkpoints/c/restore"), admin("DELETE", "checkpoints/c"),
+        admin("GET", f"checkpoints/{BASE}/archive"),
+        admin("GET", "checkpoints/c/archive"), admin("GET", "report"), admin("GET", "status"),
+        admin("GET", "calls/f"),
+        admin("DELETE", "calls"), admin("POST", "usage/reset"), admin("GET", "metrics"),
     ],
     "accounts": [
-        _admin("POST", "accounts", accountId="77"), _admin("DELETE", "accounts/77"), _admin("GET", "accounts"),
-        _theirs(_send("theirs", "sent")), _theirs(_mns("GET", "/queues/theirs/messages")),
-        _theirs(_mns("PUT", "/queues/more", "<Queue/>")),
-        _theirs(_oss("PUT", "/theirs/name", b"new")), _theirs(_oss("GET", "/theirs/name")),
-        _theirs(_oss("DELETE", "/theirs/name")),
-        _theirs(_oss("PUT", "/theirs2")),
+        admin("POST", "accounts", accountId="77"), admin("DELETE", "accounts/77"), admin("GET", "accounts"),
+        theirs(_send("theirs", "sent")), theirs(mns("GET", "/queues/theirs/messages")),
+        theirs(mns("PUT", "/queues/more", "<Queue/>")),
+        theirs(oss("PUT", "/theirs/name", b"new")), theirs(oss("GET", "/theirs/name")),
+        theirs(oss("DELETE", "/theirs/name")),
+        theirs(oss("PUT", "/theirs2")),
         Operation("sts", "AssumeRole", "rpc", "2015-04-01", "POST", "/", {"RoleArn": _ROLE, "RoleSessionName": "me"},
                   {}, None, "form"),
-        _ram("DeleteRole", RoleName="kept"), _ram("CreateAccessKey", UserName="u"), _ram("DeleteUser", UserName="u"),
-        _ram("CreateUser", UserName="u"), _admin("POST", "reset", service="ram"),
-        _admin("POST", f"checkpoints/{BASE}/restore"),
-        _admin("POST", "checkpoints/c"), _admin("POST", "reset", service="oss"),
+        ram("DeleteRole", RoleName="kept"), ram("CreateAccessKey", UserName="u"), ram("DeleteUser", UserName="u"),
+        ram("CreateUser", UserName="u"), admin("POST", "reset", service="ram"),
+        admin("POST", f"checkpoints/{BASE}/restore"),
+        admin("POST", "checkpoints/c"), admin("POST", "reset", service="oss"),
     ],
 }  # fmt: skip
 """Themes on which fewer groups are drawn."""
@@ -372,43 +372,43 @@ _HANDLE = "<ReceiptHandle>(.*?)</ReceiptHandle>"
 
 FURNITURE: list[tuple[Operation, str, str]] = [
     *_plain(
-        _mns("PUT", "/queues/q", "<Queue/>"), _mns("PUT", "/queues/other", "<Queue/>"), _send("q", "first"),
-        _mns("PUT", "/queues/held", "<Queue/>"), _send("held", "held"), _mns("PUT", "/queues/tokens", "<Queue/>"),
+        mns("PUT", "/queues/q", "<Queue/>"), mns("PUT", "/queues/other", "<Queue/>"), _send("q", "first"),
+        mns("PUT", "/queues/held", "<Queue/>"), _send("held", "held"), mns("PUT", "/queues/tokens", "<Queue/>"),
         Operation("mns", "CreateQueue", "rpc", "2022-01-19", "POST", "/", {"QueueName": "line", "QueueType": "fifo"},
                   {}, None, "form"),
         _fifo("foremost"), _fifo("second"),
-        _mns("PUT", "/topics/t", "<Topic/>"),
-        _mns("PUT", "/topics/t/subscriptions/kept", "<Subscription><Endpoint>acs:mns:cn-hangzhou:1234567890123456:"
+        mns("PUT", "/topics/t", "<Topic/>"),
+        mns("PUT", "/topics/t/subscriptions/kept", "<Subscription><Endpoint>acs:mns:cn-hangzhou:1234567890123456:"
              "queues/other</Endpoint><NotifyContentFormat>SIMPLIFIED</NotifyContentFormat></Subscription>"),
-        _fc("CreateFunction", "POST", "/functions", _function("f")),
-        _fc("CreateFunction", "POST", "/functions", _function("h", **_AFFINE)),
-        _fc("PublishFunctionVersion", "POST", "/functions/f/versions", {}),
-        _fc("PutAsyncInvokeConfig", "PUT", "/functions/f/async-invoke-config", _ASYNC),
-        _fc("CreateLayerVersion", "POST", "/layers/tools/versions", _CODE),
-        _oss("PUT", "/files"), _oss("PUT", "/empty"), _oss("PUT", "/files/name", b"content"),
-        _fnf("CreateFlow", Name="f", Definition=_REST, Description="", Type="FDL"),
-        _fnf("CreateFlow", Name="ask", Definition=_ASK, Description="", Type="FDL"),
-        _fnf("CreateFlow", Name="each", Definition=_MAP, Description="", Type="FDL"),
-        _fnf("CreateFlow", Name="fast", Definition=_FAST, Description="", Type="FDL", ExecutionMode="Express"),
-        _fnf("PublishFlowVersion", FlowName="f"),
-        _fnf("CreateSchedule", FlowName="f", ScheduleName="kept", CronExpression=samples.CRON, Enable="true"),
-        _fnf("StartExecution", FlowName="ask", ExecutionName="w"),
-        _fnf("StartExecution", FlowName="each", ExecutionName="m", Input='{"parts":[{"n":1},{"n":2}]}'),
-        _ram("CreateUser", UserName="u"), _ram("CreateGroup", GroupName="g"),
-        _ram("CreateRole", RoleName="kept", AssumeRolePolicyDocument=_TRUST),
-        _admin("POST", "clock", freeze=True), _admin("POST", "settle"),
+        fc("CreateFunction", "POST", "/functions", function("f")),
+        fc("CreateFunction", "POST", "/functions", function("h", **_AFFINE)),
+        fc("PublishFunctionVersion", "POST", "/functions/f/versions", {}),
+        fc("PutAsyncInvokeConfig", "PUT", "/functions/f/async-invoke-config", _ASYNC),
+        fc("CreateLayerVersion", "POST", "/layers/tools/versions", _CODE),
+        oss("PUT", "/files"), oss("PUT", "/empty"), oss("PUT", "/files/name", b"content"),
+        fnf("CreateFlow", Name="f", Definition=_REST, Description="", Type="FDL"),
+        fnf("CreateFlow", Name="ask", Definition=_ASK, Description="", Type="FDL"),
+        fnf("CreateFlow", Name="each", Definition=_MAP, Description="", Type="FDL"),
+        fnf("CreateFlow", Name="fast", Definition=_FAST, Description="", Type="FDL", ExecutionMode="Express"),
+        fnf("PublishFlowVersion", FlowName="f"),
+        fnf("CreateSchedule", FlowName="f", ScheduleName="kept", CronExpression=samples.CRON, Enable="true"),
+        fnf("StartExecution", FlowName="ask", ExecutionName="w"),
+        fnf("StartExecution", FlowName="each", ExecutionName="m", Input='{"parts":[{"n":1},{"n":2}]}'),
+        ram("CreateUser", UserName="u"), ram("CreateGroup", GroupName="g"),
+        ram("CreateRole", RoleName="kept", AssumeRolePolicyDocument=_TRUST),
+        admin("POST", "clock", freeze=True), admin("POST", "settle"),
     ),
-    (_mns("GET", "/queues/held/messages"), "receipt", _HANDLE),
-    (_mns("GET", "/queues/line/messages"), "first", _HANDLE),
-    (_mns("GET", "/queues/tokens/messages?peekonly=true"), "token", "<MessageBody>(.*?)</MessageBody>"),
-    (_fnf("GetExecutionHistory", FlowName="each", ExecutionName="m", Limit="100"), "run", r'MapRunName\W+([\w-]+)'),
-    (_oss("POST", "/files/large?uploads"), "upload", "<UploadId>(.*?)</UploadId>"),
-    *_plain(_oss("PUT", "/files/large?partNumber=1&uploadId={upload}", b"part")),
-    (_admin("POST", "accounts", accountId="77"), "key", '"accessKeyId": ?"(.*?)"'),
+    (mns("GET", "/queues/held/messages"), "receipt", _HANDLE),
+    (mns("GET", "/queues/line/messages"), "first", _HANDLE),
+    (mns("GET", "/queues/tokens/messages?peekonly=true"), "token", "<MessageBody>(.*?)</MessageBody>"),
+    (fnf("GetExecutionHistory", FlowName="each", ExecutionName="m", Limit="100"), "run", r'MapRunName\W+([\w-]+)'),
+    (oss("POST", "/files/large?uploads"), "upload", "<UploadId>(.*?)</UploadId>"),
+    *_plain(oss("PUT", "/files/large?partNumber=1&uploadId={upload}", b"part")),
+    (admin("POST", "accounts", accountId="77"), "key", '"accessKeyId": ?"(.*?)"'),
     *_plain(
-        _theirs(_mns("PUT", "/queues/theirs", "<Queue/>")), _theirs(_oss("PUT", "/theirs")),
-        _theirs(_oss("PUT", "/theirs/name", b"a")),
-        _admin("POST", "settle"), _admin("POST", f"checkpoints/{BASE}")
+        theirs(mns("PUT", "/queues/theirs", "<Queue/>")), theirs(oss("PUT", "/theirs")),
+        theirs(oss("PUT", "/theirs/name", b"a")),
+        admin("POST", "settle"), admin("POST", f"checkpoints/{BASE}")
     ),
 ]  # fmt: skip
 """What is made, in order; of some answers a part gets a name, by which later operations know it: ``{upload}``."""

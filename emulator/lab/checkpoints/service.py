@@ -110,6 +110,7 @@ class Checkpoints:
     async def kept_out(self) -> AsyncIterator[None]:
         """Block saving and restoring of checkpoints while the context lasts."""
         async with self._lock:
+            self._database.keep_up()  # nothing has been decided before
             yield
 
     async def save(self, name: str) -> About:
@@ -194,7 +195,9 @@ class Checkpoints:
         Raises: LabError (InvalidParameter, NotFound, InvalidCheckpoint).
         """
         check_name(name)
-        return await self._alone(self._restore(name), f"restore {name}")
+        about = await self._alone(self._restore(name), f"restore {name}")
+        self._database.keep_up()  # who has asked for it goes on in what it has brought
+        return about
 
     async def _restore(self, name: str) -> About:
         about, tables = await asyncio.to_thread(self._open, name)

@@ -1,7 +1,8 @@
 """Letting everything stand still while the tables or the clock are changed: a restart without a restart.
 
 What runs is ended, the clock is held and requests wait at the door; the change is made; every service goes on from
-there as after a start. Processes that make function instances stay.
+there as after a start. Processes that make function instances stay. Requests that were let in before and wait for
+something write nothing any more: they are of an earlier era of the database.
 """
 
 import asyncio
@@ -72,10 +73,11 @@ class Standstill:
 
     async def _change(self, change: Callable[[], Awaitable[None]]) -> set[str]:
         async with self._time.held(), self._one:
+            self._database.keep_up()  # it may have waited for another, and all that it relies on is looked up from here
             with self._close_door(), self._time.standstill():
-                await self._stop()
-                before = set(self._services.files())
                 try:
+                    await self._stop()
+                    before = set(self._services.files())
                     await change()
                     await self._database.writable()
                 finally:
@@ -98,6 +100,7 @@ class Standstill:
         self, exchange: Exchange, replace: Callable[[], Awaitable[None]], undo: Callable[[], Awaitable[None]]
     ) -> set[str]:
         async with self._time.held(), self._one:
+            self._database.keep_up()  # it may have waited for another, and all that it relies on is looked up from here
             with self._close_door(), self._time.standstill():
                 before = set(self._services.files())
                 try:
@@ -124,12 +127,13 @@ class Standstill:
         """End what runs and go on with what is stored, as after a crash; also while the clock is being moved."""
         async with self._one:
             with self._close_door(), self._time.standstill():
-                await self._stop()
+                await self._stop(replaces=False)
                 await self._go_on()
 
-    async def _stop(self) -> None:
+    async def _stop(self, *, replaces: bool = True) -> None:
         await self._services.suspend()
         self._timers.clear()  # or what is due would begin on tables that are half replaced
+        self._database.begin_era(replaces=replaces)
 
     async def _go_on(self) -> None:
         self._timers.clear()  # they are set anew, by what time it is then

@@ -197,6 +197,8 @@ class FunctionCompute:
     async def suspend(self) -> None:
         """End what runs: tables and files are about to be replaced, and `resume` goes on from them."""
         self._shown_names = set(self.sources.host_names())
+        if self.follower is not None:
+            await self.follower.pause()  # an edit would arm triggers again
         await self.sources.close()
         await self.async_queue.close()
         await self.provisioner.close()

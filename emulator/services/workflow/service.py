@@ -94,7 +94,7 @@ class Workflow:
         self.schedule_store = ScheduleStore(database, tenants)
         self._mint = Mint()
         self._waiters = EndWaiters(timers)
-        self._retention = Retention(self._store, timers, clock, kept_days)
+        self._retention = Retention(self._store, timers, clock, kept_days, database.is_writable)
         self._effects = Effects(
             self._store,
             self._waiters,
@@ -143,15 +143,15 @@ class Workflow:
         self._mint.secret = self._store.secret(bytes.fromhex(self._ids.hex(64)))  # task tokens follow from a seed
         self._engine.recover()
         self._firing.start()
-        self._retention.sweep()
         self._retention.start()
+        self._retention.sweep()
         await self._database.committed()
 
     async def suspend(self) -> None:
         """Break off the calls under way: the tables are about to be replaced, and `start` goes on from them."""
         self.end_polls()
         self._retention.close()
-        self._engine.suspend()
+        await self._engine.suspend()
         await self._firing.suspend()
 
     async def resume(self) -> None:

@@ -160,7 +160,7 @@ async def test_a_stream_writes_between_its_pieces(database, other):
 
     async def read():
         found = []
-        around = stream(database, pieces())
+        around = stream(database, pieces(), database.era)
         async for each in around:
             found.append(each)
             if each == 1:
@@ -176,7 +176,7 @@ async def test_a_stream_writes_between_its_pieces(database, other):
         found = await task
 
     assert (waited, found, notes(database), closed) == (True, [0, 1], ["0", "1"], [1])
-    assert [piece async for piece in stream(database, pieces())] == [0, 1, 2]
+    assert [piece async for piece in stream(database, pieces(), database.era)] == [0, 1, 2]
 
 
 async def test_a_tick_without_a_change_tells_nobody(database):

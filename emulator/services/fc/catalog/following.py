@@ -50,6 +50,7 @@ class Follower:
         self._turn = asyncio.Lock()
         self._waiting: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._looks = 0
+        self._paused = False
         self._unread: Edits | None = None
         """The edits that the next look has to read because the last one failed."""
         self._rest: asyncio.TimerHandle | None = None
@@ -80,14 +81,22 @@ class Follower:
             self._watches.close()
             self._watches = None
 
+    async def pause(self) -> None:
+        """Take no edit until `apart` has done its work; doing it twice is harmless."""
+        if not self._paused:
+            await self._turn.acquire()
+            self._paused = True
+            self._looks += 1
+
     async def apart(self, work: Awaitable[None]) -> None:
-        """Wait for *work* on the stored functions; no look is made meanwhile, and callers of `catch_up` wait too."""
-        self._looks += 1
+        """Wait for *work* on the stored functions; no edit is taken meanwhile, and callers of `catch_up` wait too."""
+        await self.pause()
         try:
-            async with self._turn:
-                await work
+            await work
         finally:
+            self._paused = False
             self._looks -= 1
+            self._turn.release()
 
     @property
     def announced(self) -> bool:

@@ -8,6 +8,7 @@ behind are assumed.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from emulator.kernel.clock import Millis
@@ -25,6 +26,9 @@ from emulator.services.fc.sessions.model import LIVE, Session, Status, begun, ex
 from emulator.services.fc.sessions.store import SessionStore
 
 _TIMER = ("fc", "sessions")
+
+Leave = Callable[[], bool]
+"""Records the end of a call; returns whether the session is still one of those that are kept."""
 
 
 class Sessions:
@@ -74,7 +78,7 @@ class Sessions:
         self._timers.cancel(_TIMER)
         self._armed = None
         self._seats.clear()
-        self._running.clear()
+        self._running = {}  # another one: what runs still is no call of the sessions to come
 
     def clear(self) -> None:
         """Forget every session."""
@@ -148,11 +152,11 @@ class Sessions:
             request_id=request_id, event=b"", qualifier=session.lane.qualifier, credentials=credentials
         )
         seat = self.seat(session)
-        self.enter(session)
+        leave = self.enter(session)
         try:
             await self._instances.settle(target.image, seat, invocation)
         finally:
-            self.leave(session)
+            leave()
 
     def update(self, session: Session, given: Mapping[str, Any]) -> Session:
         """Change what is *given*, attribute -> value; a time to live that has passed ends the session at once.
@@ -251,30 +255,34 @@ class Sessions:
         seat.session = session.session_id
         self._seats[session.seq] = seat
 
-    def enter(self, session: Session) -> None:
-        """Record that a call of a session begins."""
-        assert session.seq is not None
-        count = self._running.get(session.seq, 0)
-        self._running[session.seq] = count + 1
-        if not count and session.kind != SSE:
-            self._put(working(session, self._clock.now()))
+    def enter(self, session: Session) -> Leave:
+        """Record that a call of a session begins; return what records its end.
 
-    def leave(self, session: Session) -> None:
-        """Record that a call of a session has ended; one that expired meanwhile is taken from its instance.
-
-        A call that began before all sessions were closed or replaced is ignored.
+        That returns False for a call that ends after all sessions were closed or replaced: another session may have the
+        number by then.
         """
         assert session.seq is not None
-        count = self._running.pop(session.seq, 0)
-        if count > 1:
-            self._running[session.seq] = count - 1
-        if count != 1:
-            return
-        kept = self.store.get(session.seq) if self._open else None
+        count = self._running.get(session.seq, 0)
+        if not count and session.kind != SSE:
+            self._put(working(session, self._clock.now()))
+        self._running[session.seq] = count + 1
+        return partial(self._leave, session, self._running)
+
+    def _leave(self, session: Session, running: dict[int, int]) -> bool:
+        """Record that a call of a session has ended; one that expired meanwhile is taken from its instance."""
+        assert session.seq is not None
+        if running is not self._running:
+            return False
+        count = running.pop(session.seq) - 1
+        if count:
+            running[session.seq] = count
+            return True
+        kept = self.store.get(session.seq)
         if kept is None or kept.status is Status.EXPIRED:
             self._let_go(session)
         elif kept.kind != SSE:
             self._put(resting(kept, self._clock.now()))
+        return True
 
     def withdraw(self, session: Session) -> None:
         """Forget a session whose first call found no instance, or one that did not initialize."""

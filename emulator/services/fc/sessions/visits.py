@@ -20,7 +20,7 @@ from emulator.services.fc.ports import Instances
 from emulator.services.fc.runtime.model import HttpCall, Invocation, InvocationResult, RuntimeFailure
 from emulator.services.fc.runtime.seating import Seat
 from emulator.services.fc.sessions import marks
-from emulator.services.fc.sessions.keeping import Sessions
+from emulator.services.fc.sessions.keeping import Leave, Sessions
 from emulator.services.fc.sessions.model import Session, Status
 
 Fields = tuple[tuple[str, str], ...]
@@ -172,20 +172,17 @@ class Visit:
             session = await sessions.resume(known, self.target, invocation.request_id)
         else:
             session = known
-        sessions.enter(session)
+        leave = sessions.enter(session)
         try:
             result = await self._instances.invoke(self.target.image, self._named(invocation), sessions.seat(session))
         except BaseException as error:
-            sessions.leave(session)
-            if known is None and isinstance(error, RuntimeFailure):
+            if leave() and known is None and isinstance(error, RuntimeFailure):
                 sessions.withdraw(session)
             raise
         if result.stream is not None:
-            result.stream.at_end(lambda _: self._left(session, result))
-        else:
-            self._left(session, result)
-            if known is None and result.error_type == "InitializationError":
-                sessions.withdraw(session)
+            result.stream.at_end(lambda _: self._left(leave, session, result))
+        elif self._left(leave, session, result) and known is None and result.error_type == "InitializationError":
+            sessions.withdraw(session)
         return result
 
     def _named(self, invocation: Invocation) -> Invocation:
@@ -197,9 +194,10 @@ class Visit:
             return invocation
         return replace(invocation, http=with_field(http, self.fields[0]))
 
-    def _left(self, session: Session, result: InvocationResult) -> None:
+    def _left(self, leave: Leave, session: Session, result: InvocationResult) -> bool:
         http, answer = self._arrival.http, result.http
-        self._sessions.leave(session)
+        if not leave():
+            return False
         if (
             http is not None
             and http.method == "DELETE"
@@ -208,6 +206,7 @@ class Visit:
             and answer.status < 300
         ):
             self._sessions.end_of([session])
+        return True
 
     async def _learn(self, invocation: Invocation) -> InvocationResult:
         """Make the call with a new seat, and give the seat to the session that the answer names."""
@@ -233,8 +232,8 @@ class Visit:
         elif session is None and stream is not None:
             stream.at_end(lambda _: self._instances.vacate(seat))
         elif session is not None and stream is not None:
-            self._sessions.enter(session)
-            stream.at_end(lambda _: self._sessions.leave(session))
+            leave = self._sessions.enter(session)
+            stream.at_end(lambda _: leave())
         return result
 
     @staticmethod
@@ -260,17 +259,17 @@ class _Opened:
         self._visit = visit
         self._seat = seat
         self._session: Session | None = None
+        self._leave: Leave | None = None
 
     def begin(self, session_id: str) -> None:
         """Begin the session."""
         self._session = self._visit._begin(session_id, self._seat)
         if self._session is not None:
-            self._visit._sessions.enter(self._session)
+            self._leave = self._visit._sessions.enter(self._session)
 
     def end(self, _: BaseException | None) -> None:
         """End the session."""
-        if self._session is None:
+        if self._session is None or self._leave is None:
             self._visit._instances.vacate(self._seat)
-            return
-        self._visit._sessions.leave(self._session)
-        self._visit._sessions.end_of([self._session])
+        elif self._leave():
+            self._visit._sessions.end_of([self._session])

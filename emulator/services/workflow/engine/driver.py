@@ -227,10 +227,14 @@ class Driver:
                 run.facts = replace(run.facts, halted=True)
             self.start(execution)
 
-    def suspend(self) -> None:
-        """Drop everything in memory, and take no step until `resume`: the tables are about to be replaced."""
+    async def suspend(self) -> None:
+        """Drop everything in memory, and take no step until `resume`: the tables are about to be replaced.
+
+        The calls have ended when it returns.
+        """
         self._suspended = True
         self.forget()
+        await self._calls.close()
 
     def resume(self) -> None:
         """Drop everything in memory again, and take steps from now on; `recover` queues what the tables hold."""

@@ -396,14 +396,26 @@ class Reports:
 
 
 class Retention:
-    """Removes executions that ended more than *kept_days* ago (0 keeps them for ever), and deleted flows."""
+    """Removes executions that ended more than *kept_days* ago (0 keeps them for ever), and deleted flows.
 
-    def __init__(self, store: ExecutionStore, timers: Timers, clock: Clock, kept_days: int) -> None:
+    *is_writable* returns whether the tick can write, or calls what it is given once it can.
+    """
+
+    def __init__(
+        self,
+        store: ExecutionStore,
+        timers: Timers,
+        clock: Clock,
+        kept_days: int,
+        is_writable: Callable[[Callable[[], None]], bool],
+    ) -> None:
         self._store = store
         self._timers = timers
         self._clock = clock
         self._kept_ms = kept_days * DAY
+        self._is_writable = is_writable
         self._sweeping = False
+        self._closed = False
 
     @property
     def is_idle(self) -> bool:
@@ -412,11 +424,13 @@ class Retention:
 
     def start(self) -> None:
         """Start removing executions older than *kept_days*, some time after the start of the emulator."""
+        self._closed = False
         if self._kept_ms:
             self._look_at(Millis(self._clock.now() + FIRST_LOOK_MS))
 
     def close(self) -> None:
-        """Stop removing executions."""
+        """Stop removing executions until `start`."""
+        self._closed = True
         self._timers.cancel(_TIMER)
 
     def sweep(self) -> None:
@@ -426,8 +440,10 @@ class Retention:
             asyncio.get_running_loop().call_soon(self._sweep_some)
 
     def _sweep_some(self) -> None:
+        if not self._closed and not self._is_writable(self._sweep_some):
+            return
         self._sweeping = False
-        if self._store.clear_deleted(PORTION_ROWS):
+        if not self._closed and self._store.clear_deleted(PORTION_ROWS):
             self.sweep()
 
     def _look(self) -> None:

@@ -363,3 +363,20 @@ async def test_an_edit_that_is_read_while_another_program_holds_the_lock(site_of
     assert await called == "b"
     await site.fc.close()
     database.close()
+
+
+async def test_no_edit_is_taken_while_the_tables_are_being_replaced(open_site, tmp_path, way):
+    """It would arm triggers again that have just been closed; the service takes it when it goes on."""
+    root = write(tmp_path / "functions", {"hello/index.py": "a"})
+
+    async with open_site(root) as site:
+        await site.fc.suspend()
+        write(root, {"second/index.py": "b"})
+        look = site.fc.catch_up()
+        await until(lambda: look.done() or site.fc.follower._turn._waiters)
+        meanwhile = site.database.read("SELECT name FROM fc_functions").fetchall()
+        await site.fc.resume()
+        await look
+
+        assert [row[0] for row in meanwhile] == ["hello"]
+        assert await code(site, "second") == "b"

@@ -61,14 +61,13 @@ def begin(site, session_id, given=None):
 async def test_running_call_holds_the_idle_time_up(kept):
     """It counts from the end of the last of two calls that overlap."""
     sessions, session = kept.fc.sessions, begin(kept, "a")
-    sessions.enter(session)
-    sessions.enter(session)
+    leaves = [sessions.enter(session), sessions.enter(session)]
 
     await kept.after(HOUR_MS)
-    sessions.leave(session)
+    leaves[0]()
     await kept.after(HOUR_MS)
     assert sessions.live(lane(kept), "a").status is Status.ACTIVE
-    sessions.leave(session)
+    leaves[1]()
     await kept.after(59_000)
     assert sessions.store.live(lane(kept), "a") is not None
     await kept.after(1_000)
@@ -80,13 +79,13 @@ async def test_session_that_ends_in_a_call_keeps_its_seat_until_the_call_has_end
     """The time to live is over at its moment all the same."""
     sessions, session = kept.fc.sessions, begin(kept, "a")
     sessions.seat(session)
-    sessions.enter(session)
+    leave = sessions.enter(session)
 
     await kept.after(6 * HOUR_MS)
 
     assert sessions.store.get(session.seq).status is Status.EXPIRED
     assert kept.chairs.left == []
-    sessions.leave(session)
+    leave()
     assert kept.chairs.left == [("a", False)]
 
 
@@ -97,8 +96,7 @@ async def test_a_thousand_sessions_are_rows_and_no_more(kept):
     for number in range(1000):
         session = begin(kept, f"s{number}")
         sessions.seat(session)
-        sessions.enter(session)
-        sessions.leave(session)
+        sessions.enter(session)()
     assert len(kept.timers) <= timers + 1
 
     await kept.after(61_000)
@@ -118,8 +116,7 @@ async def test_a_live_session_holds_a_seat_in_memory_and_its_row_the_rest(kept):
         for number in range(count):
             session = begin(kept, f"s{count}-{number}")
             sessions.seat(session)
-            sessions.enter(session)
-            sessions.leave(session)
+            sessions.enter(session)()
 
     begun(10)  # what is made once
     gc.collect()
@@ -154,6 +151,20 @@ async def test_restart_takes_running_calls_for_ended(kept):
     assert sessions.store.get(stream.seq) is None
     await kept.after(60_000)
     assert sessions.store.live(lane(kept), "a") is None
+
+
+async def test_what_ends_after_all_sessions_were_closed_is_no_call_of_another_that_has_its_number(kept):
+    """An imported checkpoint numbers its sessions itself: the one of that number works on."""
+    sessions, session = kept.fc.sessions, begin(kept, "a")
+    leave = sessions.enter(session)
+    sessions.close()
+    await sessions.start()
+    other_leave = sessions.enter(session)  # as good as another one: they are told apart by their number alone
+
+    assert leave() is False
+    await kept.after(HOUR_MS)
+    assert sessions.live(lane(kept), "a").status is Status.ACTIVE
+    assert other_leave() is True
 
 
 async def test_clock_set_back_ends_what_was_due(kept):
@@ -236,14 +247,13 @@ async def test_what_is_left_of_a_session_that_is_gone_touches_no_other(kept):
     """Its call goes on after the function was deleted and made again; a new session is no business of its end."""
     sessions = kept.fc.sessions
     gone = begin(kept, "gone")
-    sessions.enter(gone)
+    leave = sessions.enter(gone)
     sessions.end_of([gone])
     new = begin(kept, "new")
     seat = sessions.seat(new)
-    sessions.enter(new)
-    sessions.leave(new)
+    sessions.enter(new)()
 
-    sessions.leave(gone)
+    leave()
     sessions.end_of([gone])
 
     assert sessions.live(lane(kept), "new").seq == new.seq != gone.seq

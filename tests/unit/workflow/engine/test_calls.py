@@ -83,3 +83,29 @@ async def test_nothing_is_decided_while_the_tables_are_being_replaced(workflow):
 
         assert (meanwhile, len(bench.functions.calls)) == (0, 1)
         assert (await bench.describe())["Status"] == "Succeeded"
+
+
+async def test_calls_have_ended_when_all_is_suspended(workflow):
+    """One that takes its time to end, and makes something of that, does so before the tables are replaced."""
+    async with workflow() as bench:
+        begun, ended = asyncio.Event(), []
+
+        async def slow_to_end():
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                for _ in range(100):
+                    await asyncio.sleep(0)
+                ended.append(True)
+
+        bench.functions.on("f", lambda _: asyncio.ensure_future(slow_to_end()))
+        await bench.flow(TASK)
+        await bench.begin()
+        bench.timers.advance(5_000)
+        await begun.wait()
+
+        await bench.service.suspend()
+
+        assert ended == [True]
+        await bench.service.resume()

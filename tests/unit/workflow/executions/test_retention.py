@@ -1,5 +1,7 @@
 """Executions go with their histories when they have been kept long enough."""
 
+import asyncio
+
 import pytest
 
 from emulator.kernel.clock import DAY
@@ -16,7 +18,7 @@ def rows(bench, table):
 
 async def look(bench, days):
     """Keep executions for *days* from now on, and let the first look happen."""
-    retention = Retention(bench.service._store, bench.timers, bench.clock, days)
+    retention = Retention(bench.service._store, bench.timers, bench.clock, days, bench.database.is_writable)
     retention.start()
     await bench.advance(FIRST_LOOK_MS / 1000 + 5)
     retention.close()
@@ -62,7 +64,7 @@ async def test_many_go_in_portions_between_which_others_are_served(workflow):
 
             first_end = store.first_end
 
-        retention = Retention(Counting(), bench.timers, bench.clock, 1)
+        retention = Retention(Counting(), bench.timers, bench.clock, 1, bench.database.is_writable)
         retention.start()
         await bench.advance(FIRST_LOOK_MS / 1000 + 5)
         retention.close()
@@ -72,6 +74,34 @@ async def test_many_go_in_portions_between_which_others_are_served(workflow):
         assert left[0] > 0
         assert left[-1] == 0
         assert rows(bench, "workflow_turns") == 0
+
+
+async def test_deleted_flows_go_once_the_state_can_be_written(workflow):
+    """Another program has the lock: their removal goes on when that is free, and rests while all is suspended."""
+    async with workflow() as bench:
+        waiting, free = [], True
+
+        def is_writable(then):
+            if not free:
+                waiting.append(then)
+            return free
+
+        retention = Retention(bench.service._store, bench.timers, bench.clock, 0, is_writable)
+        await bench.flow(ONE_PASS)
+        bench.database.write("UPDATE workflow_flows SET deleted = 1")
+        free = False
+        retention.sweep()
+        await asyncio.sleep(0)
+        kept = rows(bench, "workflow_flows"), len(waiting), retention.is_idle
+        free = True
+        retention.close()
+        waiting.pop()()
+        suspended = rows(bench, "workflow_flows")
+        retention.start()
+        retention.sweep()
+        await asyncio.sleep(0)
+
+        assert (kept, suspended, rows(bench, "workflow_flows")) == ((1, 1, False), 1, 0)
 
 
 @pytest.mark.parametrize("days", [0, 1000], ids=["for ever", "not yet"])
