@@ -28,7 +28,7 @@ from emulator.kernel.clock import Clock
 from emulator.kernel.digits import read_digits
 from emulator.kernel.errors import BEGUN_BEFORE, ServiceError, Unavailable
 from emulator.kernel.ids import Ids
-from emulator.storage.database import Overtaken
+from emulator.storage.eras import Overtaken
 from emulator.storage.write_lock import StateLocked
 from emulator.wire.operation import operation
 from emulator.wire.request import Answer, OperationRequest

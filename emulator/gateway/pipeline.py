@@ -22,8 +22,9 @@ from emulator.kernel.clock import Clock
 from emulator.kernel.errors import BEGUN_BEFORE, AuthFailure, ServiceError, Unavailable
 from emulator.kernel.identity import Demand, Principal
 from emulator.kernel.ids import Ids
-from emulator.storage.database import CommitFailed, Database, Overtaken, Steps
-from emulator.storage.steps import stream, writable_soon
+from emulator.storage.database import CommitFailed, Database
+from emulator.storage.eras import Overtaken
+from emulator.storage.steps import Steps, stream, writable_soon
 from emulator.storage.write_lock import StateLocked
 from emulator.wire.multipart import MalformedForm, form_of, is_form
 from emulator.wire.request import Answer, Front, GuardedFront, OperationRequest, PreparingFront
@@ -270,7 +271,7 @@ class Pipeline:
     ) -> None:
         """Send *response*, made in *era*, or in this one."""
         if not isinstance(response.body, bytes) and call.writes_on():
-            response.body = stream(self._database, response.body, self._database.era if era is None else era)
+            response.body = stream(self._database, response.body, self._database.eras.current if era is None else era)
 
         def committed(failure: CommitFailed | None) -> None:
             answer = response if failure is None else self._failed(failure, front, call)

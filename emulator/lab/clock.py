@@ -223,7 +223,7 @@ class TimeControl:
                 return self.busy()
             if self._timers_are_due() and not self._standing_still:
                 await self._database.writable()
-                with self._database.for_others():
+                with self._database.eras.for_others():
                     self._timers.run_due(AT_ONCE)
                 await asyncio.sleep(0)
             else:
@@ -309,7 +309,7 @@ class TimeControl:
         deadline = self._clock.monotonic() + timeout_s
         ran = 0
         jumped: list[Upcoming] = []
-        self._database.outlast_restarts()
+        self._database.eras.outlast_restarts()
         while True:
             left_s = deadline - self._clock.monotonic()
             busy = await self.settle(max(0.0, left_s))
@@ -385,15 +385,15 @@ class TimeControl:
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
         """Keep others from moving the clock while the running work does, also over restarts in a chosen order."""
-        self._database.outlast_restarts()
+        self._database.eras.outlast_restarts()
         async with self._lock:
-            self._database.keep_up()  # nothing has been decided before
+            self._database.eras.keep_up()  # nothing has been decided before
             yield
 
     async def _move_to(self, end: Millis) -> Moved:
         if end > FURTHEST:
             raise LabError("InvalidClock", "the clock goes up to the end of the year 9999")
-        self._database.check_era()
+        self._database.eras.check()
         was_frozen = self._clock.frozen_at is not None
         self._broken_off = None
         self._clock.freeze()
@@ -407,7 +407,7 @@ class TimeControl:
                     self._clock.freeze(due)
                     self._moved()
                 await self._database.writable()
-                with self._database.for_others():
+                with self._database.eras.for_others():
                     ran += self._timers.run_due(AT_ONCE)
                 if self._timers_are_due():
                     await asyncio.sleep(0)

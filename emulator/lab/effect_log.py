@@ -122,7 +122,7 @@ class EffectLog:
                 text = json.dumps(said, default=str)
                 rows.append((at, trace, cause, f" {' '.join([*ids, *received])} ", text))
         if rows:
-            with self._database.for_others():  # whoever reads the log need not have caused what was logged
+            with self._database.eras.for_others():  # whoever reads the log need not have caused what was logged
                 self._database.write_many(
                     "INSERT INTO lab_effects (at, trace, cause, ids, fields) VALUES (?, ?, ?, ?, ?)", rows
                 )

@@ -8,20 +8,21 @@ means committed.
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, TypeVar
 
 from emulator.kernel.instrumentation import Watchers
 from emulator.kernel.tracing import shared_context
+from emulator.storage.eras import Eras
 from emulator.storage.opening import Durability as Durability
 from emulator.storage.opening import StorageDamaged as StorageDamaged
 from emulator.storage.opening import open_connection
 from emulator.storage.row_watch import watch_rows
 from emulator.storage.state_file import StateFile
-from emulator.storage.write_lock import LOCKED_S, StateLocked, WriteLock
+from emulator.storage.write_lock import StateLocked, WriteLock
 
 _log = logging.getLogger(__name__)
 
@@ -38,10 +39,6 @@ _OWN_FAULT = (
 
 class CommitFailed(Exception):
     """The transaction of this tick could not be committed (disk full, ...); nothing of it happened."""
-
-
-class Overtaken(Exception):
-    """Work that began in an earlier era wanted to write: what it has read and decided may hold no more."""
 
 
 class Database:
@@ -72,12 +69,8 @@ class Database:
         self._waiting: list[Callable[[CommitFailed | None], None]] = []
         self._on_rollback: list[Callable[[], None]] = []
         self._has_written = self._has_work = self._is_forgetting = False
-        self.era = 0
-        """Counts how often everything stood still. Work of an earlier era writes nothing in this one."""
-        self._replaced = 0
-        """The latest era that began with other tables."""
-        self.running: Steps[Any] | None = None
-        """The work whose step is being performed, if `Steps` drive it."""
+        self.eras = Eras(self._forget_interrupted)
+        """Which work may still write."""
         self.lock = WriteLock(self._connection, self._name)
         """The lock on the file; until its patience is taken from it, SQLite waits for it."""
 
@@ -213,41 +206,6 @@ class Database:
         self._waiting.append(partial(_resolve, future))
         await future
 
-    def begin_era(self, *, replaces: bool = True) -> None:
-        """Let nothing write any more that is under way in `Steps`, but the work that is running.
-
-        Unless it *replaces* tables, work that outlasts a restart goes on too.
-        """
-        self.era += 1
-        if replaces:
-            self._replaced = self.era
-        self.keep_up()
-
-    def keep_up(self) -> None:
-        """Let the running work go on in this era: it relies on nothing that it knows from an earlier one."""
-        for work in self._under_way():
-            work.era = self.era
-
-    def outlast_restarts(self) -> None:
-        """Let the running work go on in an era that begins without other tables."""
-        for work in self._under_way():
-            work.outlasts = True
-
-    def _under_way(self) -> "Iterator[Steps[Any]]":
-        work = self.running
-        while work is not None:
-            yield work
-            work = work.outer
-
-    @contextmanager
-    def for_others(self) -> Iterator[None]:
-        """Perform what happens inside for others than the running work, such as their timers."""
-        running, self.running = self.running, None
-        try:
-            yield
-        finally:
-            self.running = running
-
     def on_rollback(self, forget: Callable[[], None]) -> None:
         """Register *forget*, called when a tick's transaction is lost or all is replaced: drop what memory holds."""
         self._on_rollback.append(forget)
@@ -278,13 +236,14 @@ class Database:
         waiting, self._waiting = self._waiting, []
         if error is not None:
             self.forget()
-        running, self.running = self.running, None  # they are others' as well
+        eras = self.eras
+        running, eras.running = eras.running, None  # they are others' as well
         for done in waiting:
             try:
                 done(error)
             except Exception:
                 _log.exception("an effect after the commit failed")
-        self.running = running
+        eras.running = running
         if has_written and self._on_commit is not None:
             self._on_commit()
         if has_work and self.watchers:  # not for a step that only might have written: who looks would wake itself
@@ -351,8 +310,8 @@ class Database:
 
         Raises: StateLocked, sqlite3.OperationalError; Overtaken.
         """
-        if (work := self.running) is not None and work.era != self.era:
-            self.check_era()
+        if (work := self.eras.running) is not None and work.era != self.eras.current:
+            self.eras.check()
         if self._in_transaction:
             if self._lost and not self._connection.in_transaction:  # outside one, a statement would be committed alone
                 raise sqlite3.OperationalError("this moment's changes are lost")
@@ -360,22 +319,6 @@ class Database:
         if not self._begin():
             self._forget_interrupted()
             raise StateLocked("another program holds the lock on the state")
-
-    def check_era(self) -> None:
-        """Check that the running work may write, before it does anything else that must not happen without that.
-
-        Raises: Overtaken.
-        """
-        work = self.running
-        if work is None or work.era == self.era:
-            return
-        if work.outlasts and work.era >= self._replaced:
-            self.keep_up()
-            return
-        for each in self._under_way():
-            each.is_overtaken = True
-        self._forget_interrupted()
-        raise Overtaken("everything has stood still since it began")
 
     def _begin(self) -> bool:
         """Begin a transaction, committed at the start of the next tick; False when another program holds the lock.
@@ -426,87 +369,6 @@ class Database:
     @property
     def _name(self) -> str:
         return "the database in memory" if self.path is None else str(self.path)
-
-
-def _always() -> bool:
-    return True
-
-
-class Steps(Generic[T]):
-    """*work*, to be awaited once: its steps after a wait begin in the transaction of their tick, while *writes* holds.
-
-    A coroutine that has gone part of its way cannot be begun anew when it meets another program's lock, nor can it wait
-    in the middle of a statement; so the lock is taken before. It is waited for *patience_s* seconds, without end for
-    None. Work that needs it longer goes on without it, and fails with StateLocked if it writes: what it has done need
-    not fail for an answer.
-
-    Work is of the era in which it was made, or of that of the work it is part of; *era* is an earlier one it is of. It
-    ends with Overtaken once it has tried to write in a later one, whatever it makes of that itself; what writes nothing
-    comes to its own end.
-    """
-
-    __slots__ = ("_database", "_patience_s", "_work", "_writes", "era", "have_waited", "is_overtaken", "outer",
-                 "outlasts")  # fmt: skip
-
-    def __init__(
-        self,
-        database: Database,
-        work: Awaitable[T],
-        writes: Callable[[], bool] = _always,
-        patience_s: float | None = LOCKED_S,
-        era: int | None = None,
-    ) -> None:
-        self._database = database
-        self._work = work
-        self._writes = writes
-        self._patience_s = patience_s
-        self.have_waited = False
-        """Whether the work has gone beyond its first step."""
-        self.outer: Steps[Any] | None = None
-        """The work that this is part of, while it is running."""
-        self.era = database.era if era is None else era
-        self.outlasts = False
-        """Whether it goes on after a restart that replaces no tables."""
-        self.is_overtaken = False
-        """Whether it has tried to write in a later era."""
-
-    def __await__(self) -> Generator[Any, Any, T]:
-        database = self._database
-        if (outer := database.running) is not None:
-            self.era, self.outlasts = outer.era, outer.outlasts
-        steps = self._work.__await__()
-        resume: Callable[[], Any] = steps.__next__
-        while True:
-            self.outer = database.running
-            database.running = self
-            try:
-                awaited = resume()
-            except BaseException as end:
-                if self.is_overtaken and isinstance(end, Exception) and not isinstance(end, Overtaken):
-                    raise Overtaken from end
-                if isinstance(end, StopIteration):
-                    return cast("T", end.value)
-                raise
-            finally:
-                database.running = self.outer
-            self.have_waited = True
-            try:
-                yield awaited
-                if self._writes() and not database.is_writable():
-                    yield from self._lock().__await__()
-            except BaseException as error:  # a cancellation, say; whatever it is, the work has to know
-                resume = partial(steps.throw, error)
-            else:
-                resume = steps.__next__
-
-    async def _lock(self) -> None:
-        if self._patience_s == 0:
-            return
-        try:
-            async with asyncio.timeout(self._patience_s):
-                await self._database.writable()
-        except TimeoutError:
-            self._patience_s = 0
 
 
 def _no_call() -> None:

@@ -110,7 +110,7 @@ class Checkpoints:
     async def kept_out(self) -> AsyncIterator[None]:
         """Block saving and restoring of checkpoints while the context lasts."""
         async with self._lock:
-            self._database.keep_up()  # nothing has been decided before
+            self._database.eras.keep_up()  # nothing has been decided before
             yield
 
     async def save(self, name: str) -> About:
@@ -196,7 +196,7 @@ class Checkpoints:
         """
         check_name(name)
         about = await self._alone(self._restore(name), f"restore {name}")
-        self._database.keep_up()  # who has asked for it goes on in what it has brought
+        self._database.eras.keep_up()  # who has asked for it goes on in what it has brought
         return about
 
     async def _restore(self, name: str) -> About:

@@ -13,9 +13,9 @@ from typing import Protocol
 
 from emulator.kernel.timers import LoopTimers
 from emulator.lab.clock import TimeControl
-from emulator.storage.database import Database, Steps
+from emulator.storage.database import Database
 from emulator.storage.exchange import Exchange
-from emulator.storage.steps import writable_soon
+from emulator.storage.steps import Steps, writable_soon
 
 _log = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class Standstill:
 
     async def _change(self, change: Callable[[], Awaitable[None]]) -> set[str]:
         async with self._time.held(), self._one:
-            self._database.keep_up()  # it may have waited for another, and all that it relies on is looked up from here
+            self._database.eras.keep_up()  # it may have waited for another; what it relies on is read from here on
             with self._close_door(), self._time.standstill():
                 try:
                     await self._stop()
@@ -100,7 +100,7 @@ class Standstill:
         self, exchange: Exchange, replace: Callable[[], Awaitable[None]], undo: Callable[[], Awaitable[None]]
     ) -> set[str]:
         async with self._time.held(), self._one:
-            self._database.keep_up()  # it may have waited for another, and all that it relies on is looked up from here
+            self._database.eras.keep_up()  # it may have waited for another; what it relies on is read from here on
             with self._close_door(), self._time.standstill():
                 before = set(self._services.files())
                 try:
@@ -133,7 +133,7 @@ class Standstill:
     async def _stop(self, *, replaces: bool = True) -> None:
         await self._services.suspend()
         self._timers.clear()  # or what is due would begin on tables that are half replaced
-        self._database.begin_era(replaces=replaces)
+        self._database.eras.begin(replaces=replaces)
 
     async def _go_on(self) -> None:
         self._timers.clear()  # they are set anew, by what time it is then

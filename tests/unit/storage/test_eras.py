@@ -6,8 +6,9 @@ from contextlib import closing, suppress
 
 import pytest
 
-from emulator.storage.database import Database, Overtaken, Steps
-from emulator.storage.steps import Performer, performed, stream
+from emulator.storage.database import Database
+from emulator.storage.eras import Overtaken
+from emulator.storage.steps import Performer, Steps, performed, stream
 from tests.waiting import until
 
 
@@ -45,7 +46,7 @@ async def test_a_write_is_refused(database):
     gate, forgotten = asyncio.Event(), []
     database.on_rollback(lambda: forgotten.append(True))
     task = await begun(performed(database, lambda: waiting(gate, lambda: note(database, "late"))))
-    database.begin_era()
+    database.eras.begin()
     gate.set()
 
     with pytest.raises(Overtaken):
@@ -72,7 +73,7 @@ async def test_every_way_of_writing_is_refused(database, form):
                 await database.change_whole(lambda connection: None)
 
     task = await begun(performed(database, work))
-    database.begin_era()
+    database.eras.begin()
     gate.set()
 
     with pytest.raises(Overtaken):
@@ -84,7 +85,7 @@ async def test_what_writes_nothing_comes_to_its_own_end(database):
     """It may even read."""
     gate = asyncio.Event()
     task = await begun(performed(database, lambda: waiting(gate, lambda: notes(database))))
-    database.begin_era()
+    database.eras.begin()
     gate.set()
 
     assert await task == []
@@ -105,7 +106,7 @@ async def test_work_that_makes_something_else_of_it_ends_so_too(database, outcom
         return "done"
 
     task = await begun(performed(database, work))
-    database.begin_era()
+    database.eras.begin()
     gate.set()
 
     with pytest.raises(Overtaken):
@@ -131,7 +132,7 @@ async def test_cleaning_up_writes_nothing_either(database):
                 refused.append("finally")
 
     task = await begun(performed(database, work))
-    database.begin_era()
+    database.eras.begin()
     gate.set()
 
     with pytest.raises(Overtaken):
@@ -150,7 +151,7 @@ async def test_a_cancellation_stays_one(database):
                 note(database, "late")
 
     task = await begun(performed(database, work))
-    database.begin_era()
+    database.eras.begin()
     task.cancel()
 
     with pytest.raises(asyncio.CancelledError):
@@ -167,7 +168,7 @@ async def test_what_waits_for_a_lock_meanwhile_is_refused_as_well(database):
         other.execute("BEGIN IMMEDIATE")
         gate.set()
         await until(lambda: database.lock.held_elsewhere)
-        database.begin_era()
+        database.eras.begin()
         other.execute("ROLLBACK")
 
     with pytest.raises(Overtaken):
@@ -182,7 +183,7 @@ async def test_work_that_was_made_before_is_of_that_time(database):
         note(database, "late")
 
     steps = Steps(database, work())
-    database.begin_era()
+    database.eras.begin()
 
     with pytest.raises(Overtaken):
         await steps
@@ -193,7 +194,7 @@ async def test_who_lets_everything_stand_still_goes_on(database):
 
     async def inner():
         await asyncio.sleep(0)
-        database.begin_era()
+        database.eras.begin()
         note(database, "inner")
 
     async def outer():
@@ -221,7 +222,7 @@ async def test_a_part_is_of_the_time_of_the_whole(database):
         await performed(database, part)
 
     task = await begun(performed(database, whole))
-    database.begin_era()
+    database.eras.begin()
     gate.set()
 
     with pytest.raises(Overtaken):
@@ -235,11 +236,11 @@ async def test_who_has_waited_to_decide_can_keep_up(database):
 
     async def work():
         await gate.wait()
-        database.keep_up()
+        database.eras.keep_up()
         note(database, "new")
 
     task = await begun(performed(database, work))
-    database.begin_era()
+    database.eras.begin()
     gate.set()
     await task
 
@@ -252,13 +253,13 @@ async def test_what_outlasts_restarts(database, replaces, left):
     gate = asyncio.Event()
 
     async def work():
-        database.outlast_restarts()
+        database.eras.outlast_restarts()
         await gate.wait()
         note(database, "moved")
 
     task = await begun(performed(database, work))
-    database.begin_era(replaces=False)
-    database.begin_era(replaces=replaces)
+    database.eras.begin(replaces=False)
+    database.eras.begin(replaces=replaces)
     gate.set()
     await asyncio.wait([task])
 
@@ -271,13 +272,13 @@ async def test_others_write_in_its_steps(database):
 
     async def work():
         await gate.wait()
-        with database.for_others():
+        with database.eras.for_others():
             note(database, "a timer")
         database.after_commit(lambda failure: note(database, "an effect"))
         database.commit()
 
     task = await begun(performed(database, work))
-    database.begin_era()
+    database.eras.begin()
     gate.set()
     await task
 
@@ -290,19 +291,19 @@ async def test_a_body_that_is_made_piece_by_piece_is_of_the_time_of_its_request(
     async def pieces(begins):
         for number in range(3):
             if number == 1 and begins:
-                database.begin_era()
+                database.eras.begin()
             note(database, str(number))
             yield number
 
     got = []
-    around = stream(database, pieces(begins=False), database.era)
+    around = stream(database, pieces(begins=False), database.eras.current)
     with pytest.raises(Overtaken):
         async for piece in around:
             got.append(piece)
-            database.begin_era()
+            database.eras.begin()
 
     assert (got, notes(database)) == ([0], ["0"])
-    assert [piece async for piece in stream(database, pieces(begins=True), database.era)] == [0, 1, 2]
+    assert [piece async for piece in stream(database, pieces(begins=True), database.eras.current)] == [0, 1, 2]
 
 
 async def test_a_page_in_another_thread_is_of_the_time_of_its_request(database):
@@ -313,7 +314,7 @@ async def test_a_page_in_another_thread_is_of_the_time_of_its_request(database):
     assert notes(database) == []
     door.set()
     await task
-    await resetting(database.begin_era)
+    await resetting(database.eras.begin)
 
     with pytest.raises(Overtaken):
         await page(lambda: note(database, "late"))

@@ -7,8 +7,8 @@ from contextlib import closing
 import pytest
 
 from emulator.storage import steps
-from emulator.storage.database import Database, Steps
-from emulator.storage.steps import performed, stream
+from emulator.storage.database import Database
+from emulator.storage.steps import Steps, performed, stream
 from emulator.storage.write_lock import StateLocked
 
 
@@ -160,7 +160,7 @@ async def test_a_stream_writes_between_its_pieces(database, other):
 
     async def read():
         found = []
-        around = stream(database, pieces(), database.era)
+        around = stream(database, pieces(), database.eras.current)
         async for each in around:
             found.append(each)
             if each == 1:
@@ -176,7 +176,7 @@ async def test_a_stream_writes_between_its_pieces(database, other):
         found = await task
 
     assert (waited, found, notes(database), closed) == (True, [0, 1], ["0", "1"], [1])
-    assert [piece async for piece in stream(database, pieces(), database.era)] == [0, 1, 2]
+    assert [piece async for piece in stream(database, pieces(), database.eras.current)] == [0, 1, 2]
 
 
 async def test_a_tick_without_a_change_tells_nobody(database):
