@@ -22,9 +22,9 @@ from emulator.kernel.clock import Clock
 from emulator.kernel.errors import BEGUN_BEFORE, AuthFailure, ServiceError, Unavailable
 from emulator.kernel.identity import Demand, Principal
 from emulator.kernel.ids import Ids
-from emulator.storage.database import CommitFailed, Database
+from emulator.storage.database import CommitFailed, Database, Steps
 from emulator.storage.eras import Overtaken
-from emulator.storage.steps import Steps, stream, writable_soon
+from emulator.storage.steps import stream, writable_soon
 from emulator.storage.write_lock import StateLocked
 from emulator.wire.multipart import MalformedForm, form_of, is_form
 from emulator.wire.request import Answer, Front, GuardedFront, OperationRequest, PreparingFront

@@ -8,21 +8,21 @@ means committed.
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from emulator.kernel.instrumentation import Watchers
 from emulator.kernel.tracing import shared_context
-from emulator.storage.eras import Eras
+from emulator.storage.eras import Eras, Overtaken, Work
 from emulator.storage.opening import Durability as Durability
 from emulator.storage.opening import StorageDamaged as StorageDamaged
 from emulator.storage.opening import open_connection
 from emulator.storage.row_watch import watch_rows
 from emulator.storage.state_file import StateFile
-from emulator.storage.write_lock import StateLocked, WriteLock
+from emulator.storage.write_lock import LOCKED_S, StateLocked, WriteLock
 
 _log = logging.getLogger(__name__)
 
@@ -369,6 +369,82 @@ class Database:
     @property
     def _name(self) -> str:
         return "the database in memory" if self.path is None else str(self.path)
+
+
+def _always() -> bool:
+    return True
+
+
+class Steps(Work, Generic[T]):
+    """*work*, to be awaited once: its steps after a wait begin in the transaction of their tick, while *writes* holds.
+
+    A coroutine that has gone part of its way cannot be begun anew when it meets another program's lock, nor can it wait
+    in the middle of a statement; so the lock is taken before. It is waited for *patience_s* seconds, without end for
+    None. Work that needs it longer goes on without it, and fails with StateLocked if it writes: what it has done need
+    not fail for an answer.
+
+    Work is of the era in which it was made, or of that of the work it is part of; *era* is an earlier one it is of. It
+    ends with Overtaken once it has tried to write in a later one, whatever it makes of that itself; what writes nothing
+    comes to its own end.
+    """
+
+    __slots__ = ("_database", "_patience_s", "_work", "_writes", "have_waited")
+
+    def __init__(
+        self,
+        database: Database,
+        work: Awaitable[T],
+        writes: Callable[[], bool] = _always,
+        patience_s: float | None = LOCKED_S,
+        era: int | None = None,
+    ) -> None:
+        self._database = database
+        self._work = work
+        self._writes = writes
+        self._patience_s = patience_s
+        self.have_waited = False
+        """Whether the work has gone beyond its first step."""
+        self.era = database.eras.current if era is None else era
+        self.outer = None
+        self.outlasts = self.is_overtaken = False
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        database, eras = self._database, self._database.eras
+        if (outer := eras.running) is not None:
+            self.era, self.outlasts = outer.era, outer.outlasts
+        steps = self._work.__await__()
+        resume: Callable[[], Any] = steps.__next__
+        while True:
+            self.outer = eras.running
+            eras.running = self
+            try:
+                awaited = resume()
+            except BaseException as end:
+                if self.is_overtaken and isinstance(end, Exception) and not isinstance(end, Overtaken):
+                    raise Overtaken from end
+                if isinstance(end, StopIteration):
+                    return cast("T", end.value)
+                raise
+            finally:
+                eras.running = self.outer
+            self.have_waited = True
+            try:
+                yield awaited
+                if self._writes() and not database.is_writable():
+                    yield from self._lock().__await__()
+            except BaseException as error:  # a cancellation, say; whatever it is, the work has to know
+                resume = partial(steps.throw, error)
+            else:
+                resume = steps.__next__
+
+    async def _lock(self) -> None:
+        if self._patience_s == 0:
+            return
+        try:
+            async with asyncio.timeout(self._patience_s):
+                await self._database.writable()
+        except TimeoutError:
+            self._patience_s = 0
 
 
 def _no_call() -> None:

@@ -14,18 +14,17 @@ class Overtaken(Exception):
 
 
 class Work:
-    """Work of an era that goes on in steps, between which it waits (`emulator.storage.steps.Steps`)."""
+    """Work of an era that goes on in steps, between which it waits (`emulator.storage.database.Steps`)."""
 
     __slots__ = ("era", "is_overtaken", "outer", "outlasts")
 
-    def __init__(self, era: int) -> None:
-        self.era = era
-        self.outer: Work | None = None
-        """The work that this is part of, while it is running."""
-        self.outlasts = False
-        """Whether it goes on after a restart that replaces no tables."""
-        self.is_overtaken = False
-        """Whether it has tried to write in a later era."""
+    era: int
+    outer: "Work | None"
+    """The work that this is part of, while it is running."""
+    outlasts: bool
+    """Whether it goes on after a restart that replaces no tables."""
+    is_overtaken: bool
+    """Whether it has tried to write in a later era."""
 
 
 class Eras:

@@ -13,9 +13,9 @@ from typing import Protocol
 
 from emulator.kernel.timers import LoopTimers
 from emulator.lab.clock import TimeControl
-from emulator.storage.database import Database
+from emulator.storage.database import Database, Steps
 from emulator.storage.exchange import Exchange
-from emulator.storage.steps import Steps, writable_soon
+from emulator.storage.steps import writable_soon
 
 _log = logging.getLogger(__name__)
 

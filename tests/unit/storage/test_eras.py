@@ -6,9 +6,9 @@ from contextlib import closing, suppress
 
 import pytest
 
-from emulator.storage.database import Database
+from emulator.storage.database import Database, Steps
 from emulator.storage.eras import Overtaken
-from emulator.storage.steps import Performer, Steps, performed, stream
+from emulator.storage.steps import Performer, performed, stream
 from tests.waiting import until
 
 

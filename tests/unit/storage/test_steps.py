@@ -7,8 +7,8 @@ from contextlib import closing
 import pytest
 
 from emulator.storage import steps
-from emulator.storage.database import Database
-from emulator.storage.steps import Steps, performed, stream
+from emulator.storage.database import Database, Steps
+from emulator.storage.steps import performed, stream
 from emulator.storage.write_lock import StateLocked
 
 
