@@ -4,23 +4,19 @@ Each is a process of its own, as from a shell: it gets arguments, environment, w
 runs `emulator.cli.main.main` and ends as Python ends, but for the freeing of memory. What decides how Python itself
 starts (its own variables, the locale) is not obeyed; where that matters, or where the system cannot do this, the
 program is started the ordinary way. A state without an authority gets certificates that are made once, and what such a
-process starts in the background (``start -d``) is forked from it in turn.
+process starts in the background (``start -d``) is forked from it in turn, and so are zygotes from one of their own.
 
 `popen_code` does the same for programs of tests, whose libraries take longer to load than what they are for.
 """
 
-import array
 import atexit
 import contextlib
 import functools
 import gc
 import importlib
-import json
 import os
 import pkgutil
-import selectors
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -29,7 +25,8 @@ import traceback
 from pathlib import Path
 
 from emulator.kernel.system import own_command
-from tests import ready_certificates
+from tests import forking, ready_certificates, zygotes
+from tests.fork_server import become, serve
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMAND = [sys.executable, "-m", "emulator"]
@@ -37,7 +34,7 @@ _OF_PYTHON = ("PYTHON", "LC_", "LANG", "COVERAGE_PROCESS", "LOCALYUN_WITHOUT")
 """Variables that are read when Python starts or modules are imported."""
 _OF_LANGUAGE = ("LC_", "LANG", "PYTHONUTF8")
 """What the command alone reads, and as it runs, where PYTHONUTF8 has settled Python's encodings: as they are here."""
-_BYTES = 256 * 1024
+VARIABLE = "LOCALYUN_TESTS_COMMANDS"
 _LANGUAGES = "emulator.services.workflow.languages"
 PROGRAM = (
     *("emulator.app", "emulator.composition", "emulator.cli.main", "emulator.cli.rehearsal", "yaml"),
@@ -50,7 +47,7 @@ PROGRAM = (
 def popen(words, *, cwd, env, stdin=None, stdout=None, stderr=None, start_new_session=False):
     """Start the command; return what `subprocess.Popen` does, with text where a stream is a pipe."""
     if _can_fork(env):
-        return _parent().start(words, cwd, env, (stdin, stdout, stderr), start_new_session)
+        return _start(_parent(), words, cwd, env, (stdin, stdout, stderr), start_new_session)
     given = {"stdin": stdin, "stdout": stdout, "stderr": stderr, "start_new_session": start_new_session}
     return subprocess.Popen([*COMMAND, *words], cwd=cwd, env=env, text=True, **given)
 
@@ -60,7 +57,7 @@ def popen_code(code, arguments, *, loaded, cwd=".", env=os.environ, stdin=None, 
     if not hasattr(os, "pidfd_open"):
         given = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
         return subprocess.Popen([sys.executable, "-c", code, *arguments], cwd=cwd, env=env, text=True, **given)
-    return _parent(*loaded).start([code, *arguments], Path(cwd).resolve(), env, (stdin, stdout, stderr))
+    return _start(_parent(*loaded), [code, *arguments], Path(cwd).resolve(), env, (stdin, stdout, stderr))
 
 
 class Forking:
@@ -97,7 +94,7 @@ def run(words, *, cwd, env, timeout):
             stdin=subprocess.DEVNULL,
         )
     pipes = (subprocess.DEVNULL, subprocess.PIPE, subprocess.PIPE)
-    process = _parent().start(words, cwd, env, pipes)
+    process = _start(_parent(), words, cwd, env, pipes)
     try:
         out, err = process.communicate(timeout)
     except subprocess.TimeoutExpired:
@@ -121,148 +118,36 @@ def _can_fork(env):
 
 @functools.cache
 def _parent(*modules):
-    return Parent(*modules)
+    """Return the process that has loaded the command, or *modules* for programs of tests."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT), zygotes.VARIABLE: zygotes.server().address}
+    if not modules:
+        environment[ready_certificates.VARIABLE] = str(ready_certificates.made())
+    return forking.Server(
+        lambda number: [sys.executable, "-m", "tests.commands", str(number), *modules], cwd=ROOT, env=environment,
+        variable=VARIABLE if not modules else "",
+    )  # fmt: skip
 
 
-class Parent:
-    """The process that has loaded the command, or *modules* for programs of tests; ends with this one."""
-
-    def __init__(self, *modules):
-        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            command = [sys.executable, "-m", "tests.commands", str(theirs.fileno()), *modules]
-            environment = os.environ | {"PYTHONPATH": str(ROOT)}
-            if not modules:
-                environment[ready_certificates.VARIABLE] = str(ready_certificates.made())
-            self._process = subprocess.Popen(
-                command, cwd=ROOT, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-            )  # fmt: skip
-        self._codes = {}
-        atexit.register(self.close)
-
-    def close(self):
-        """Let the process end, which it does when nobody can ask it for more."""
-        self._socket.close()
-        self._process.wait(30)
-
-    def start(self, words, cwd, env, streams, apart=False):
-        """Return a `Child` that runs the command, *apart* in a session of its own."""
-        given, ours = [], []
-        for number, stream in enumerate(streams):
-            if stream == subprocess.PIPE:
-                reading, writing = os.pipe()
-                given.append(reading if number == 0 else writing)
-                ours.append(writing if number == 0 else reading)
-            else:
-                given.append(
-                    os.open(os.devnull, os.O_RDWR) if stream in {None, subprocess.DEVNULL} else os.dup(stream.fileno())
-                )
-                ours.append(None)
-        asked = json.dumps({"words": list(map(str, words)), "cwd": str(cwd), "env": dict(env), "apart": apart}).encode()
-        with contextlib.ExitStack() as closing:
-            for number in given:
-                closing.callback(os.close, number)
-            rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", given))]
-            self._socket.sendmsg([asked], rights)
-        while (pid := self._codes.pop("pid", None)) is None:
-            self._hear(30)
-        return Child(self, pid, ours)
-
-    def code_of(self, pid, timeout):
-        """Return the exit code of a child, None while it runs; wait for it at most *timeout* seconds."""
-        until = time.monotonic() + timeout
-        while pid not in self._codes:
-            if not self._hear(max(0.0, until - time.monotonic())):
-                return None
-        return self._codes[pid]
-
-    def _hear(self, timeout):
-        self._socket.settimeout(timeout or 1e-6)
-        try:
-            told = self._socket.recv(_BYTES)
-        except (TimeoutError, BlockingIOError):
-            return False
-        if not told:
-            raise RuntimeError("the process that forks commands has ended")
-        message = json.loads(told)
-        if "code" in message:
-            self._codes[message["pid"]] = message["code"]
+def _start(parent, words, cwd, env, streams, apart=False):
+    """Return a `Child` that runs the command, *apart* in a session of its own."""
+    given, ours = [], []
+    for number, stream in enumerate(streams):
+        if stream == subprocess.PIPE:
+            reading, writing = os.pipe()
+            given.append(reading if number == 0 else writing)
+            ours.append(writing if number == 0 else reading)
         else:
-            self._codes["pid"] = message["pid"]
-            self._codes.pop(message["pid"], None)  # of an earlier process that had the number
-        return True
-
-
-class Child(subprocess.Popen):
-    """A command that runs: the part of `subprocess.Popen` that does not depend on being the parent."""
-
-    def __init__(self, parent, pid, streams):
-        self._parent = parent
-        self.pid = pid
-        self.args = COMMAND
-        self.returncode = None
-        self.stdin, self.stdout, self.stderr = (
-            None if number is None else os.fdopen(number, "w" if which == 0 else "r", encoding="utf-8")
-            for which, number in enumerate(streams)
-        )
-        self.universal_newlines = self.text_mode = True
-        self.encoding, self.errors = "utf-8", None
-        self.pipesize = -1
-        self._child_created = True
-        self._communication_started = False
-        self._input = None
-
-    def __del__(self):
-        """Nothing: the process that forks waits for its children."""
-
-    def poll(self):
-        """Return the exit code, None while it runs."""
-        if self.returncode is None:
-            self.returncode = self._parent.code_of(self.pid, 0)
-        return self.returncode
-
-    def wait(self, timeout=None):
-        """Return the exit code."""
-        if self.returncode is None:
-            self.returncode = self._parent.code_of(self.pid, 3600 if timeout is None else timeout)
-        if self.returncode is None:
-            raise subprocess.TimeoutExpired(self.args, timeout)
-        return self.returncode
-
-    def send_signal(self, sig):
-        """Send a signal to it, unless it has ended."""
-        if self.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, sig)
-
-
-def serve(number, modules):
-    """Fork a child for each request that arrives at a socket; in the child, return its arguments."""
-    _load(modules)
-    asking = socket.socket(fileno=number)
-    waiting = selectors.DefaultSelector()
-    waiting.register(asking, selectors.EVENT_READ)
-    while True:
-        for key, _ in waiting.select():
-            if key.fileobj is not asking:
-                _pid, status = os.waitpid(key.data, 0)
-                waiting.unregister(key.fileobj)
-                os.close(key.fd)
-                asking.send(json.dumps({"pid": key.data, "code": os.waitstatus_to_exitcode(status)}).encode())
-                continue
-            message, streams, _flags, _address = socket.recv_fds(asking, _BYTES, 3)
-            if not message:
-                sys.exit()
-            pid = os.fork()
-            if pid == 0:
-                waiting.close()  # a later collection would close what has its number by then
-                asking.close()
-                return _become(json.loads(message), streams)
-            for each in streams:
-                os.close(each)
-            waiting.register(os.pidfd_open(pid), selectors.EVENT_READ, pid)
-            asking.send(json.dumps({"pid": pid}).encode())
+            given.append(
+                os.open(os.devnull, os.O_RDWR) if stream in {None, subprocess.DEVNULL} else os.dup(stream.fileno())
+            )
+            ours.append(None)
+    asked = {"words": list(map(str, words)), "cwd": str(cwd), "env": dict(env), "apart": apart}
+    try:
+        link = parent.start(asked, given)
+    finally:
+        for number in given:
+            os.close(number)
+    return forking.Child(link, COMMAND, ours)
 
 
 def _load(modules):
@@ -281,6 +166,7 @@ def _load(modules):
 
         app.CertificateAuthority = ready_certificates.authority(app.CertificateAuthority)
         subprocess.Popen = Background
+    zygotes.are_forked()
     gc.collect()
     gc.freeze()
 
@@ -302,7 +188,7 @@ class Background(subprocess.Popen):
                 signal.signal(number, signal.SIG_DFL)
             words = command[len(self.STARTED) - 1 :]
             place = {"cwd": str(Path.cwd()), "env": dict(os.environ), "apart": given["start_new_session"]}
-            sys.argv[1:] = _become({"words": words, **place}, streams)
+            _become({"words": words, **place}, streams)
             _run(_command)
         self.pid, self.args, self.returncode = pid, command, None
         self.stdin = self.stdout = self.stderr = None
@@ -310,18 +196,11 @@ class Background(subprocess.Popen):
 
 
 def _become(request, streams):
-    for number, stream in enumerate(streams):
-        os.dup2(stream, number)
-    os.closerange(3, os.sysconf("SC_OPEN_MAX") if os.sysconf("SC_OPEN_MAX") < 4096 else 4096)
-    if request["apart"]:
-        os.setsid()
-    os.chdir(request["cwd"])
-    os.environ.clear()
-    os.environ.update(request["env"])
+    become(request, streams)
     time.tzset()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.path[0] = request["cwd"]
-    return request["words"]
+    sys.argv[1:] = request["words"]
 
 
 def _end(code):
@@ -369,5 +248,6 @@ def _run(program):
 
 if __name__ == "__main__":
     number, *loaded = sys.argv[1:]
-    sys.argv[1:] = serve(int(number), loaded)
+    _load(loaded)
+    _become(*serve(int(number)))
     _run(_code if loaded else _command)

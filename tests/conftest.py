@@ -15,7 +15,7 @@ import pytest
 from hypothesis import settings
 
 from emulator.testing import kit, process
-from tests import commands, ready_certificates
+from tests import commands, ready_certificates, zygotes
 from tests.waiting import eventually
 
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=100)
@@ -254,8 +254,12 @@ class CoreFnf:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _kits_are_forked():
-    """`emulator.testing` starts the program as `RunningEmulator` does; tests/plugin has it start by itself."""
+def _programs_are_forked():
+    """`emulator.testing` starts the program as `RunningEmulator` does; tests/plugin has it start by itself.
+
+    Zygotes of pools in this process are forked too.
+    """
+    zygotes.are_forked()
     with pytest.MonkeyPatch.context() as patching:
         for each in (process, kit):
             patching.setattr(each, "subprocess", commands.Forking())
