@@ -9,24 +9,14 @@ process starts in the background (``start -d``) is forked from it in turn, and s
 `popen_code` does the same for programs of tests, whose libraries take longer to load than what they are for.
 """
 
-import atexit
-import contextlib
 import functools
-import gc
-import importlib
 import os
-import pkgutil
-import signal
 import subprocess
 import sys
-import threading
-import time
-import traceback
 from pathlib import Path
 
 from emulator.kernel.system import own_command
 from tests import forking, ready_certificates, zygotes
-from tests.fork_server import become, serve
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMAND = [sys.executable, "-m", "emulator"]
@@ -35,6 +25,7 @@ _OF_PYTHON = ("PYTHON", "LC_", "LANG", "COVERAGE_PROCESS", "LOCALYUN_WITHOUT")
 _OF_LANGUAGE = ("LC_", "LANG", "PYTHONUTF8")
 """What the command alone reads, and as it runs, where PYTHONUTF8 has settled Python's encodings: as they are here."""
 VARIABLE = "LOCALYUN_TESTS_COMMANDS"
+FORK = hasattr(os, "pidfd_open")
 _LANGUAGES = "emulator.services.workflow.languages"
 PROGRAM = (
     *("emulator.app", "emulator.composition", "emulator.cli.main", "emulator.cli.rehearsal", "yaml"),
@@ -47,17 +38,17 @@ PROGRAM = (
 def popen(words, *, cwd, env, stdin=None, stdout=None, stderr=None, start_new_session=False):
     """Start the command; return what `subprocess.Popen` does, with text where a stream is a pipe."""
     if _can_fork(env):
-        return _start(_parent(), words, cwd, env, (stdin, stdout, stderr), start_new_session)
+        return _start(parent(), words, cwd, env, (stdin, stdout, stderr), start_new_session)
     given = {"stdin": stdin, "stdout": stdout, "stderr": stderr, "start_new_session": start_new_session}
     return subprocess.Popen([*COMMAND, *words], cwd=cwd, env=env, text=True, **given)
 
 
 def popen_code(code, arguments, *, loaded, cwd=".", env=os.environ, stdin=None, stdout=None, stderr=None):
     """Run *code* as ``python -c`` does, with text where a stream is a pipe, in a process that has *loaded* modules."""
-    if not hasattr(os, "pidfd_open"):
+    if not FORK:
         given = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
         return subprocess.Popen([sys.executable, "-c", code, *arguments], cwd=cwd, env=env, text=True, **given)
-    return _start(_parent(*loaded), [code, *arguments], Path(cwd).resolve(), env, (stdin, stdout, stderr))
+    return _start(parent(*loaded), [code, *arguments], Path(cwd).resolve(), env, (stdin, stdout, stderr))
 
 
 class Forking:
@@ -94,7 +85,7 @@ def run(words, *, cwd, env, timeout):
             stdin=subprocess.DEVNULL,
         )
     pipes = (subprocess.DEVNULL, subprocess.PIPE, subprocess.PIPE)
-    process = _start(_parent(), words, cwd, env, pipes)
+    process = _start(parent(), words, cwd, env, pipes)
     try:
         out, err = process.communicate(timeout)
     except subprocess.TimeoutExpired:
@@ -111,24 +102,26 @@ def _can_fork(env):
     differs = {name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)}
     if theirs.get("PYTHONUTF8") == "1":
         differs = {name for name in differs if not name.startswith(_OF_LANGUAGE)}
-    return hasattr(os, "pidfd_open") and not any(name.startswith("COVERAGE") for name in theirs) and (
+    return FORK and not any(name.startswith("COVERAGE") for name in theirs) and (
         not differs - {"PYTHONPATH"} and env.get("PYTHONPATH", str(ROOT)) == str(ROOT)
     )  # fmt: skip
 
 
 @functools.cache
-def _parent(*modules):
+def parent(*modules):
     """Return the process that has loaded the command, or *modules* for programs of tests."""
     environment = os.environ | {"PYTHONPATH": str(ROOT), zygotes.VARIABLE: zygotes.server().address}
-    if not modules:
+    if modules:  # which may start the command in turn
+        environment[VARIABLE] = parent().address
+    else:
         environment[ready_certificates.VARIABLE] = str(ready_certificates.made())
     return forking.Server(
-        lambda number: [sys.executable, "-m", "tests.commands", str(number), *modules], cwd=ROOT, env=environment,
-        variable=VARIABLE if not modules else "",
+        lambda number: [sys.executable, "-m", "tests.command_parent", str(number), *modules], cwd=ROOT, env=environment,
+        variable="" if modules else VARIABLE,
     )  # fmt: skip
 
 
-def _start(parent, words, cwd, env, streams, apart=False):
+def _start(server, words, cwd, env, streams, apart=False):
     """Return a `Child` that runs the command, *apart* in a session of its own."""
     given, ours = [], []
     for number, stream in enumerate(streams):
@@ -143,111 +136,8 @@ def _start(parent, words, cwd, env, streams, apart=False):
             ours.append(None)
     asked = {"words": list(map(str, words)), "cwd": str(cwd), "env": dict(env), "apart": apart}
     try:
-        link = parent.start(asked, given)
+        link = server.start(asked, given)
     finally:
         for number in given:
             os.close(number)
     return forking.Child(link, COMMAND, ours)
-
-
-def _load(modules):
-    """Import *modules*, or what commands use; collections later look at what was made since."""
-    if not modules:
-        import emulator.cli.commands
-
-        for module in pkgutil.iter_modules(emulator.cli.commands.__path__, "emulator.cli.commands."):
-            with contextlib.suppress(ImportError):
-                importlib.import_module(module.name)
-    for name in modules or PROGRAM:
-        with contextlib.suppress(ImportError):  # an extra may be missing; the program says what it says to that
-            importlib.import_module(name)
-    if not modules:
-        from emulator import app
-
-        app.CertificateAuthority = ready_certificates.authority(app.CertificateAuthority)
-        subprocess.Popen = Background
-    zygotes.are_forked()
-    gc.collect()
-    gc.freeze()
-
-
-class Background(subprocess.Popen):
-    """What a forked command starts: an emulator is forked from it, as long as that is all that it does."""
-
-    STARTED = own_command("start")
-
-    def __init__(self, command, **given):
-        """Start *command*, which a process of its own runs where it is no emulator."""
-        if command[: len(self.STARTED)] != self.STARTED or "env" in given or threading.active_count() > 1:
-            super().__init__(command, **given)
-            return
-        pid = os.fork()
-        if pid == 0:
-            streams = [os.open(os.devnull, os.O_RDONLY), given["stdout"].fileno(), given["stderr"].fileno()]
-            for number in (signal.SIGTERM, signal.SIGHUP):
-                signal.signal(number, signal.SIG_DFL)
-            words = command[len(self.STARTED) - 1 :]
-            place = {"cwd": str(Path.cwd()), "env": dict(os.environ), "apart": given["start_new_session"]}
-            _become({"words": words, **place}, streams)
-            _run(_command)
-        self.pid, self.args, self.returncode = pid, command, None
-        self.stdin = self.stdout = self.stderr = None
-        self._child_created, self._waitpid_lock = True, threading.Lock()
-
-
-def _become(request, streams):
-    become(request, streams)
-    time.tzset()
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.path[0] = request["cwd"]
-    sys.argv[1:] = request["words"]
-
-
-def _end(code):
-    """End as Python does: threads, what was registered for the end, what is still to be written.
-
-    The memory is left to the system. Freeing it object by object writes to pages shared with the parent, and copying
-    these takes several times as long as all that a short command does.
-    """
-    threading._shutdown()
-    atexit._run_exitfuncs()
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except (OSError, ValueError):
-        sys.exit(code)  # Python says what it says to that
-    if code is None or isinstance(code, int):
-        os._exit((code or 0) & 0xFF)
-    sys.exit(code)
-
-
-def _code():
-    """Run the first argument as ``python -c`` does."""
-    code, sys.argv[0] = sys.argv.pop(1), "-c"
-    exec(compile(code, "<string>", "exec"), {"__name__": "__main__"})
-
-
-def _command():
-    """Run the command."""
-    from emulator.cli.main import main
-
-    return main()
-
-
-def _run(program):
-    """Run *program* to its end, which is that of this process."""
-    try:
-        code = program()
-    except SystemExit as ended:
-        code = ended.code
-    except Exception:
-        traceback.print_exc()
-        code = 1
-    _end(code)
-
-
-if __name__ == "__main__":
-    number, *loaded = sys.argv[1:]
-    _load(loaded)
-    _become(*serve(int(number)))
-    _run(_code if loaded else _command)

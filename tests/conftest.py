@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from emulator.testing import kit, process
-from tests import commands, ready_certificates, zygotes
+from tests import commands, kits, ready_certificates, zygotes
 from tests.waiting import eventually
 
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=100)
@@ -255,14 +254,13 @@ class CoreFnf:
 
 @pytest.fixture(scope="session", autouse=True)
 def _programs_are_forked():
-    """`emulator.testing` starts the program as `RunningEmulator` does; tests/plugin has it start by itself.
+    """`emulator.testing` starts the program as `RunningEmulator` does; workers of tests/plugin have it start by itself.
 
     Zygotes of pools in this process are forked too.
     """
     zygotes.are_forked()
     with pytest.MonkeyPatch.context() as patching:
-        for each in (process, kit):
-            patching.setattr(each, "subprocess", commands.Forking())
+        kits.are_forked(patching)
         yield
 
 
