@@ -1,6 +1,7 @@
 """A real emulator as a child process, and the official SDKs pointed at it."""
 
 import contextlib
+import functools
 import gc
 import http.client
 import json
@@ -8,10 +9,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
+from _pytest.pathlib import LOCK_TIMEOUT, cleanup_numbered_dir
 from hypothesis import settings
 
 from tests import commands, kits, ready_certificates, zygotes
@@ -63,6 +66,36 @@ def pytest_collection_modifyitems(items):
             item.add_marker("starts_programs")
     if "PYTEST_XDIST_WORKER" in os.environ:  # the first of several processes begins with the first part of the list
         items.sort(key=lambda item: item.get_closest_marker("waits") is None)
+
+
+_NOTEWORTHY_S = 0.005
+"""How long the preparation of a test takes that ``--durations`` shows."""
+
+
+def pytest_sessionstart(session):
+    """Have a process of several say of a test how it went, and nothing of a preparation and an end that went well.
+
+    That is two thirds of what they say. None of it is shown, and to say and to hear it took as long as most tests.
+    """
+    for plugin in session.config.pluginmanager.get_plugins():
+        if type(plugin).__name__ == "WorkerInteractor":
+            plugin.sendevent = functools.partial(_say, plugin.sendevent)
+    if session.config.getoption("numprocesses", None) and not session.config.option.basetemp:
+        threading.Thread(target=_clear_up, args=[session.config._tmp_path_factory.getbasetemp().parent]).start()
+
+
+def _clear_up(folder):
+    """Delete the folders of earlier runs as pytest does when all tests have ended, where it took 20 seconds more."""
+    cleanup_numbered_dir(folder, "pytest-", 3, time.time() - LOCK_TIMEOUT)
+
+
+def _say(usual, name, **what):
+    if name == "testreport":
+        report = what["data"]
+        went_well = report["when"] != "call" and report["outcome"] == "passed"
+        if went_well and report["duration"] < _NOTEWORTHY_S and not report["user_properties"]:
+            return
+    usual(name, **what)
 
 
 PORT_ATTEMPTS = 20
