@@ -95,6 +95,12 @@ def run(words, *, cwd, env, timeout):
     return subprocess.CompletedProcess(words, process.returncode, out, err)
 
 
+def program():
+    """Return the command line of a program that runs the command in a forked process, with its own streams."""
+    client = str(ROOT / "tests" / "forked_command.py")
+    return [sys.executable, "-S", "-E", "-B", client, parent().address]
+
+
 def _can_fork(env):
     """Whether a process forked from one with this process's environment behaves as a new one with *env*."""
     ours = {name: value for name, value in os.environ.items() if name.startswith(_OF_PYTHON)}
