@@ -97,6 +97,8 @@ def run(words, *, cwd, env, timeout):
 
 def program():
     """Return the command line of a program that runs the command in a forked process, with its own streams."""
+    if not FORK:
+        return COMMAND
     client = str(ROOT / "tests" / "forked_command.py")
     return [sys.executable, "-S", "-E", "-B", client, parent().address]
 
