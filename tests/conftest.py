@@ -1,6 +1,8 @@
 """A real emulator as a child process, and the official SDKs pointed at it."""
 
+import collections
 import contextlib
+import functools
 import gc
 import http.client
 import json
@@ -8,14 +10,15 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
+from _pytest.pathlib import LOCK_TIMEOUT, cleanup_numbered_dir
 from hypothesis import settings
 
-from emulator.testing import kit, process
-from tests import commands, ready_certificates
+from tests import commands, kits, ready_certificates, zygotes
 from tests.waiting import eventually
 
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=100)
@@ -64,6 +67,51 @@ def pytest_collection_modifyitems(items):
             item.add_marker("starts_programs")
     if "PYTEST_XDIST_WORKER" in os.environ:  # the first of several processes begins with the first part of the list
         items.sort(key=lambda item: item.get_closest_marker("waits") is None)
+
+
+_NOTEWORTHY_S = 0.005
+"""How long the preparation of a test takes that ``--durations`` shows."""
+
+
+def pytest_sessionstart(session):
+    """Have a process of several say of a test how it went, and nothing of a preparation and an end that went well.
+
+    That is two thirds of what they say. None of it is shown, and to say and to hear it took as long as most tests.
+    """
+    for plugin in session.config.pluginmanager.get_plugins():
+        if type(plugin).__name__ == "WorkerInteractor":
+            plugin.sendevent = functools.partial(_say, plugin.sendevent)
+    folders = session.config._tmp_path_factory
+    folders.mktemp = functools.partial(_make_folder, folders, folders.mktemp, collections.Counter())
+    if session.config.getoption("numprocesses", None) and not session.config.option.basetemp:
+        threading.Thread(target=_clear_up, args=[folders.getbasetemp().parent]).start()
+
+
+def _make_folder(folders, usual, made, name, numbered=True):
+    """Make a folder for a test as `TempPathFactory.mktemp` does, which looks at those of all other tests for a number.
+
+    That took 2 ms once there were some thousand. *made* is how many there are of each name.
+    """
+    if not numbered:
+        return usual(name, numbered=False)
+    made[name] += 1
+    folder = folders.getbasetemp() / f"{name}{made[name] - 1}"
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+def _clear_up(folder):
+    """Delete the folders of earlier runs as pytest does when all tests have ended, where it took 20 seconds more."""
+    cleanup_numbered_dir(folder, "pytest-", 3, time.time() - LOCK_TIMEOUT)
+
+
+def _say(usual, name, **what):
+    if name == "testreport":
+        report = what["data"]
+        went_well = report["when"] != "call" and report["outcome"] == "passed"
+        if went_well and report["duration"] < _NOTEWORTHY_S and not report["user_properties"]:
+            return
+    usual(name, **what)
 
 
 PORT_ATTEMPTS = 20
@@ -254,11 +302,14 @@ class CoreFnf:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _kits_are_forked():
-    """`emulator.testing` starts the program as `RunningEmulator` does; tests/plugin has it start by itself."""
+def _programs_are_forked():
+    """`emulator.testing` starts the program as `RunningEmulator` does; workers of tests/plugin have it start by itself.
+
+    Zygotes of pools in this process are forked too.
+    """
+    zygotes.are_forked()
     with pytest.MonkeyPatch.context() as patching:
-        for each in (process, kit):
-            patching.setattr(each, "subprocess", commands.Forking())
+        kits.are_forked(patching)
         yield
 
 

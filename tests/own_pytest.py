@@ -1,4 +1,8 @@
-"""A pytest of its own, as a user's project has it: in its folder, without the settings of the run that starts it."""
+"""A pytest of its own, as a user's project has it: in its folder, without the settings of the run that starts it.
+
+It is forked from a process that has loaded pytest and the kit, and so is the emulator that it starts; its workers and
+what they start are not.
+"""
 
 import os
 import re
@@ -6,8 +10,29 @@ import subprocess
 import sys
 from pathlib import Path
 
+from _pytest.config import default_plugins
+
+from tests import commands
+
 _ELSEWHERE = ("cacheprovider", "anyio", "hypothesispytest")
 """Plugins that a project need not have; two of them bring what takes twice as long to load as pytest."""
+
+_LOADED = (
+    *(f"_pytest.{name}" for name in default_plugins),
+    *("pytest", "unittest.mock", "execnet", "requests", "pygments.lexers.python", "pygments.formatters.terminal"),
+    *("emulator.testing", "emulator.testing.kit", "emulator.testing.exploring", "tests.kits"),
+)
+"""What it would load one after the other, but for plugins, which it changes as it loads them."""
+_FORKED = """
+import runpy, sys
+import pytest
+from tests import kits
+
+kits.are_forked(pytest.MonkeyPatch())
+for name in [name for name in sys.modules if name.partition(".")[0] == "tests"]:
+    del sys.modules[name]  # a project may have modules of these names
+runpy.run_module("pytest", run_name="__main__", alter_sys=True)
+"""
 
 
 def environment() -> dict[str, str]:
@@ -15,13 +40,25 @@ def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(("LOCALYUN_", "PYTEST_"))}
 
 
-def run_pytest(folder: Path, *options: object, timeout: float | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the tests of *folder*."""
-    without = [word for name in _ELSEWHERE for word in ("-p", f"no:{name}")]
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", *without, *options],
-        cwd=folder, env=environment(), capture_output=True, text=True, timeout=timeout, check=False,
-    )  # fmt: skip
+def run_pytest(
+    folder: Path, *options: object, timeout: float | None = None, anew: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """Run the tests of *folder*, *anew* in a process that has loaded nothing before."""
+    words = [*(word for name in _ELSEWHERE for word in ("-p", f"no:{name}")), *map(str, options)]
+    if anew or not commands.FORK:
+        return subprocess.run(
+            [sys.executable, "-m", "pytest", *words],
+            cwd=folder, env=environment(), capture_output=True, text=True, timeout=timeout, check=False,
+        )  # fmt: skip
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = commands.popen_code(_FORKED, words, loaded=_LOADED, cwd=folder, env=environment(), **pipes)
+    with process:
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(words, process.returncode, out, err)
 
 
 def outcomes(printed: str) -> dict[str, int]:

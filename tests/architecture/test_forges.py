@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from emulator.cli.main import parse
+from tests.commands import program
 
 ROOT = Path(__file__).parents[2]
 FILES = [
@@ -129,7 +130,6 @@ def scripts():
 
 
 STAND_INS = {
-    "localyun": f'exec "{sys.executable}" -m emulator "$@"',
     "pip": "exit 0",  # nothing is installed by a test
     "npm": f'exec "{sys.executable}" asking.py',
     "python": f'[ "$1" = -m ] && [ "$2" = venv ] && mkdir -p .venv/bin && : > .venv/bin/activate && exit 0\n'
@@ -156,7 +156,8 @@ def test_commands_of_the_file_run(script, tmp_path, request):
     """Every line ends well; where the file runs tests, they find the emulator by the environment."""
     programs = tmp_path / "bin"
     programs.mkdir()
-    for name, text in {**STAND_INS, "python3": STAND_INS["python"]}.items():
+    localyun = f'exec {shlex.join(program())} "$@"'
+    for name, text in {**STAND_INS, "python3": STAND_INS["python"], "localyun": localyun}.items():
         (programs / name).write_text(f"#!/bin/bash\n{text}\n")
         (programs / name).chmod(0o755)
     has_tests = request.node.callspec.id not in NO_TESTS

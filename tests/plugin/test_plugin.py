@@ -32,14 +32,14 @@ FAILING: dict[str, str] = {}
 """The same of a project in which tests fail."""
 
 
-def run_project(folder, *options, exit_code=0, **files):
+def run_project(folder, *options, exit_code=0, anew=False, **files):
     """Write files (by name) and run pytest on them; returns what it printed."""
     for name, text in files.items():
         stem, _, ending = name.replace("__", "/").rpartition("_")
         path = folder / f"{stem}.{ending}"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(textwrap.dedent(text))
-    done = run_pytest(folder, "-p", "no:randomly", *options)
+    done = run_pytest(folder, "-p", "no:randomly", *options, anew=anew)
     assert done.returncode == exit_code, done.stdout + done.stderr
     return done.stdout
 
@@ -254,6 +254,7 @@ def test_unittest_and_async_tests_work_too(passing):
 def test_a_missing_extra_is_named(project):
     """Without requests the fixture says which extra brings it, and ends the emulator it has started."""
     text = project(
+        anew=True,
         exit_code=1,
         conftest_py="""
             import subprocess
@@ -282,6 +283,7 @@ def test_a_missing_extra_is_named(project):
 def test_plugin_costs_nothing_where_it_is_not_used(project):
     """Nothing of the package is imported, so that a project may have an ``emulator`` of its own."""
     text = project(
+        anew=True,
         test_it_py="""
             import sys
 
@@ -302,6 +304,7 @@ def test_plugin_costs_nothing_where_it_is_not_used(project):
 def test_fixture_works_beside_a_module_of_the_packages_name(project):
     """One in the project's root, where ``python -m pytest`` looks first."""
     text = project(
+        anew=True,
         test_it_py="def test_it(localyun):\n    assert localyun.queue('orders').peek() == []\n",
         emulator_py="THEIRS = True\n",
     )
@@ -312,6 +315,7 @@ def test_fixture_works_beside_a_module_of_the_packages_name(project):
 def test_fixture_names_the_module_that_has_its_packages_place(project):
     """Tests that import their own ``emulator`` and use the fixture are told what to rename."""
     text = project(
+        anew=True,
         exit_code=1,
         tests__test_it_py="import emulator\n\ndef test_it(localyun):\n    assert emulator.THEIRS\n",
         tests__emulator_py="THEIRS = True\n",

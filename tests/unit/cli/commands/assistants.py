@@ -30,7 +30,17 @@ Resources:
 """
 
 
-SERVER = "import sys; from emulator.cli.main import main; sys.exit(main())"
+SERVER = """
+import sys
+from emulator.cli.assistant import running
+from emulator.cli.main import main
+from tests import commands
+
+usual = running._run_to_end
+running._run_to_end = lambda command, *others: usual([*commands.program(), *command[4:]], *others)
+sys.exit(main())
+"""
+"""A server whose commands are forked too: its own command line, of which this leaves the words, is that of Python."""
 LOADED = (
     *("emulator.cli.commands.mcp", "emulator.cli.assistant.server", "emulator.cli.reference_grammar"),
     *("anyio._backends._asyncio", "rich.console", "rich.logging"),

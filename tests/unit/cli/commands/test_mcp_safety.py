@@ -92,7 +92,7 @@ async def test_refusals_say_what_there_is_or_what_to_do(project):
         "docs_search takes words": ("docs_search", {}),
     }
 
-    async with Client(over_stdio(project)) as client:
+    async with Client(over_stdio(project, forked=False)) as client:  # which leaves email.py alone
         (folder / "email.py").write_text("raise SystemExit('a module of the project')\n", encoding="utf-8")
         await said(client, "deploy")
         await said(client, "mock", action="add", function="shop/pay", returns=["{}"])

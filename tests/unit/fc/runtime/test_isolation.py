@@ -16,11 +16,18 @@ import pytest
 
 from emulator.kernel import system
 from emulator.kernel.owned_folders import sweep
+from emulator.services.fc.runtime import zygote
 from emulator.services.fc.runtime.bootstrap.python import sandbox
 from emulator.services.fc.runtime.launcher import Scratch
 from emulator.services.fc.runtime.settings import RuntimeSettings
 from emulator.services.fc.runtime.zygote import Zygote
 from tests.waiting import until
+
+
+@pytest.fixture(autouse=True)
+def _zygotes_are_started(monkeypatch):
+    """Each as an emulator starts it; those of other tests are forked (`tests.zygotes`)."""
+    monkeypatch.setattr(zygote, "subprocess", subprocess)
 
 
 @functools.cache

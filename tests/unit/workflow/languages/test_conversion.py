@@ -182,7 +182,7 @@ MISSING = [{"target": target, "source": "$input.a"} for target in ("a", "b", "c"
 @example(
     {"version": "v1", "type": "flow", "steps": [{"name": "one", "type": "pass"}], "outputMappings": MISSING}, {}, [{}]
 )
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(flows(), data, st.lists(data, min_size=1, max_size=3))
 def test_a_converted_flow_gives_the_same_output_for_the_same_tasks(flow, given, answers):
     """Same end, same output, same calls, whatever is missing in the data, unless a remark says what is otherwise."""

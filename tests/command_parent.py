@@ -1,0 +1,127 @@
+"""The process that the command, or a program of tests, is forked from (`commands`).
+
+A program, its arguments a listening socket and the modules to load: none for the command.
+"""
+
+import atexit
+import contextlib
+import gc
+import importlib
+import os
+import pkgutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from pathlib import Path
+
+from emulator.kernel.system import own_command
+from tests import commands, ready_certificates, zygotes
+from tests.fork_server import become, serve
+
+
+def _load(modules):
+    """Import *modules*, or what commands use; collections later look at what was made since."""
+    if not modules:
+        import emulator.cli.commands
+
+        for module in pkgutil.iter_modules(emulator.cli.commands.__path__, "emulator.cli.commands."):
+            with contextlib.suppress(ImportError):
+                importlib.import_module(module.name)
+    for name in modules or commands.PROGRAM:
+        with contextlib.suppress(ImportError):  # an extra may be missing; the program says what it says to that
+            importlib.import_module(name)
+    if not modules:
+        from emulator import app
+
+        app.CertificateAuthority = ready_certificates.authority(app.CertificateAuthority)
+        subprocess.Popen = Background
+    else:
+        commands.parent()  # its address is among the variables until a child has its own
+    zygotes.are_forked()
+    gc.collect()
+    gc.freeze()
+
+
+class Background(subprocess.Popen):
+    """What a forked command starts: an emulator is forked from it, as long as that is all that it does."""
+
+    STARTED = own_command("start")
+
+    def __init__(self, command, **given):
+        """Start *command*, which a process of its own runs where it is no emulator."""
+        if command[: len(self.STARTED)] != self.STARTED or "env" in given or threading.active_count() > 1:
+            super().__init__(command, **given)
+            return
+        pid = os.fork()
+        if pid == 0:
+            streams = [os.open(os.devnull, os.O_RDONLY), given["stdout"].fileno(), given["stderr"].fileno()]
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, signal.SIG_DFL)
+            words = command[len(self.STARTED) - 1 :]
+            place = {"cwd": str(Path.cwd()), "env": dict(os.environ), "apart": given["start_new_session"]}
+            _become({"words": words, **place}, streams)
+            _run(_command)
+        self.pid, self.args, self.returncode = pid, command, None
+        self.stdin = self.stdout = self.stderr = None
+        self._child_created, self._waitpid_lock = True, threading.Lock()
+
+
+def _become(request, streams):
+    become(request, streams)
+    time.tzset()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.path[0] = request["cwd"]
+    sys.argv[1:] = request["words"]
+
+
+def _end(code):
+    """End as Python does: threads, what was registered for the end, what is still to be written.
+
+    The memory is left to the system. Freeing it object by object writes to pages shared with the parent, and copying
+    these takes several times as long as all that a short command does.
+    """
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        sys.exit(code)  # Python says what it says to that
+    if code is None or isinstance(code, int):
+        os._exit((code or 0) & 0xFF)
+    sys.exit(code)
+
+
+def _code():
+    """Run the first argument as ``python -c`` does."""
+    code, sys.argv[0] = sys.argv.pop(1), "-c"
+    exec(compile(code, "<string>", "exec"), {"__name__": "__main__"})
+
+
+def _command():
+    """Run the command."""
+    from emulator.cli.main import main
+
+    return main()
+
+
+def _run(program):
+    """Run *program* to its end, which is that of this process."""
+    try:
+        code = program()
+    except SystemExit as ended:
+        code = ended.code
+    except Exception:
+        traceback.print_exc()
+        code = 1
+    _end(code)
+
+
+if __name__ == "__main__":
+    number, *loaded = sys.argv[1:]
+    _load(loaded)
+    _become(*serve(int(number)))
+    _run(_code if loaded else _command)
