@@ -3,10 +3,11 @@
 Each is a process of its own, as from a shell: it gets arguments, environment, working directory and standard streams,
 runs `emulator.cli.main.main` and ends as Python ends, but for the freeing of memory. What decides how Python itself
 starts (its own variables, the locale) is not obeyed; where that matters, or where the system cannot do this, the
-program is started the ordinary way. A state without an authority gets certificates that are made once, and what such a
-process starts in the background (``start -d``) is forked from it in turn.
+program is started the ordinary way. A state without an authority gets certificates that are made once, and the emulator
+that such a process starts (``start -d``, ``exec --start``) is forked from it in turn.
 
-`popen_code` does the same for programs of tests, whose libraries take longer to load than what they are for.
+`popen_code` does the same for programs of tests, whose libraries take longer to load than what they are for, and
+`typed` gives the words with which a shell, or any other program, has such a process (tests/knock.py).
 """
 
 import array
@@ -15,7 +16,7 @@ import contextlib
 import functools
 import gc
 import importlib
-import json
+import marshal
 import os
 import pkgutil
 import selectors
@@ -23,6 +24,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -53,6 +55,14 @@ def popen(words, *, cwd, env, stdin=None, stdout=None, stderr=None, start_new_se
         return _parent().start(words, cwd, env, (stdin, stdout, stderr), start_new_session)
     given = {"stdin": stdin, "stdout": stdout, "stderr": stderr, "start_new_session": start_new_session}
     return subprocess.Popen([*COMMAND, *words], cwd=cwd, env=env, text=True, **given)
+
+
+def typed():
+    """Return the words that a program runs, with the command's own behind them, to have the command."""
+    ordinary = [sys.executable, "-m", "emulator"]
+    if not hasattr(os, "pidfd_open"):
+        return ordinary
+    return [sys.executable, "-I", "-S", "-B", str(ROOT / "tests" / "knock.py"), _parent().door, *ordinary, "--"]
 
 
 def popen_code(code, arguments, *, loaded, cwd=".", env=os.environ, stdin=None, stdout=None, stderr=None):
@@ -129,13 +139,18 @@ class Parent:
 
     def __init__(self, *modules):
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            command = [sys.executable, "-m", "tests.commands", str(theirs.fileno()), *modules]
+        self._folder = tempfile.TemporaryDirectory(prefix="localyun-door-")
+        self.door = f"{self._folder.name}/door"
+        with theirs, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+            listening.bind(self.door)
+            listening.listen()
+            numbers = [theirs.fileno(), listening.fileno()]
+            command = [sys.executable, "-m", "tests.commands", *map(str, numbers), *modules]
             environment = os.environ | {"PYTHONPATH": str(ROOT)}
             if not modules:
                 environment[ready_certificates.VARIABLE] = str(ready_certificates.made())
             self._process = subprocess.Popen(
-                command, cwd=ROOT, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
+                command, cwd=ROOT, env=environment, pass_fds=numbers, stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
             )  # fmt: skip
         self._codes = {}
@@ -145,6 +160,7 @@ class Parent:
         """Let the process end, which it does when nobody can ask it for more."""
         self._socket.close()
         self._process.wait(30)
+        self._folder.cleanup()
 
     def start(self, words, cwd, env, streams, apart=False):
         """Return a `Child` that runs the command, *apart* in a session of its own."""
@@ -159,7 +175,7 @@ class Parent:
                     os.open(os.devnull, os.O_RDWR) if stream in {None, subprocess.DEVNULL} else os.dup(stream.fileno())
                 )
                 ours.append(None)
-        asked = json.dumps({"words": list(map(str, words)), "cwd": str(cwd), "env": dict(env), "apart": apart}).encode()
+        asked = marshal.dumps({"words": [*map(str, words)], "cwd": str(cwd), "env": dict(env), "apart": apart})
         with contextlib.ExitStack() as closing:
             for number in given:
                 closing.callback(os.close, number)
@@ -185,12 +201,12 @@ class Parent:
             return False
         if not told:
             raise RuntimeError("the process that forks commands has ended")
-        message = json.loads(told)
-        if "code" in message:
-            self._codes[message["pid"]] = message["code"]
+        pid, code = marshal.loads(told)
+        if code is not None:
+            self._codes[pid] = code
         else:
-            self._codes["pid"] = message["pid"]
-            self._codes.pop(message["pid"], None)  # of an earlier process that had the number
+            self._codes["pid"] = pid
+            self._codes.pop(pid, None)  # of an earlier process that had the number
         return True
 
 
@@ -237,32 +253,58 @@ class Child(subprocess.Popen):
                 os.kill(self.pid, sig)
 
 
-def serve(number, modules):
-    """Fork a child for each request that arrives at a socket; in the child, return its arguments."""
+def serve(number, door, modules):
+    """Fork a child for each request that arrives at a socket, or from those that come in by the door.
+
+    In the child, return its arguments. Who asks is told the child's number, none when it has to start the command
+    itself, and its exit code; a child ends with its asker.
+    """
     _load(modules)
-    asking = socket.socket(fileno=number)
+    ours = socket.socket(fileno=number)
+    listening = socket.socket(fileno=door)
     waiting = selectors.DefaultSelector()
-    waiting.register(asking, selectors.EVENT_READ)
+    waiting.register(ours, selectors.EVENT_READ)
+    waiting.register(listening, selectors.EVENT_READ)
+    children = {}
     while True:
         for key, _ in waiting.select():
-            if key.fileobj is not asking:
+            asking = key.fileobj
+            if asking is listening:
+                waiting.register(asking.accept()[0], selectors.EVENT_READ)
+                continue
+            if isinstance(asking, int):
                 _pid, status = os.waitpid(key.data, 0)
-                waiting.unregister(key.fileobj)
-                os.close(key.fd)
-                asking.send(json.dumps({"pid": key.data, "code": os.waitstatus_to_exitcode(status)}).encode())
+                waiting.unregister(asking)
+                os.close(asking)
+                _tell(children.pop(key.data), key.data, os.waitstatus_to_exitcode(status))
                 continue
             message, streams, _flags, _address = socket.recv_fds(asking, _BYTES, 3)
-            if not message:
+            if not message and asking is ours:
                 sys.exit()
-            pid = os.fork()
+            if not message:
+                waiting.unregister(asking)
+                asking.close()
+                for pid in [pid for pid, asker in children.items() if asker is asking]:
+                    os.kill(pid, signal.SIGKILL)
+                continue
+            request = marshal.loads(message)
+            pid = os.fork() if asking is ours or _can_fork(request["env"]) else None
             if pid == 0:
                 waiting.close()  # a later collection would close what has its number by then
-                asking.close()
-                return _become(json.loads(message), streams)
+                for each in (ours, listening, *(asker for asker in children.values()), asking):
+                    each.close()
+                return _become(request, streams)
             for each in streams:
                 os.close(each)
-            waiting.register(os.pidfd_open(pid), selectors.EVENT_READ, pid)
-            asking.send(json.dumps({"pid": pid}).encode())
+            if pid is not None:
+                children[pid] = asking
+                waiting.register(os.pidfd_open(pid), selectors.EVENT_READ, pid)
+            _tell(asking, pid)
+
+
+def _tell(asking, pid, code=None):
+    with contextlib.suppress(OSError):  # it has gone
+        asking.send(marshal.dumps((pid, code)))
 
 
 def _load(modules):
@@ -292,7 +334,12 @@ class Background(subprocess.Popen):
 
     def __init__(self, command, **given):
         """Start *command*, which a process of its own runs where it is no emulator."""
-        if command[: len(self.STARTED)] != self.STARTED or "env" in given or threading.active_count() > 1:
+        environment = given.get("env", os.environ)
+        if (
+            command[: len(self.STARTED)] != self.STARTED
+            or threading.active_count() > 1
+            or ("env" in given and not _can_fork(environment))
+        ):
             super().__init__(command, **given)
             return
         pid = os.fork()
@@ -301,8 +348,8 @@ class Background(subprocess.Popen):
             for number in (signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, signal.SIG_DFL)
             words = command[len(self.STARTED) - 1 :]
-            place = {"cwd": str(Path.cwd()), "env": dict(os.environ), "apart": given["start_new_session"]}
-            sys.argv[1:] = _become({"words": words, **place}, streams)
+            place = {"cwd": str(given.get("cwd") or Path.cwd()), "env": dict(environment)}
+            sys.argv[1:] = _become({"words": words, "apart": given["start_new_session"], **place}, streams)
             _run(_command)
         self.pid, self.args, self.returncode = pid, command, None
         self.stdin = self.stdout = self.stderr = None
@@ -368,6 +415,6 @@ def _run(program):
 
 
 if __name__ == "__main__":
-    number, *loaded = sys.argv[1:]
-    sys.argv[1:] = serve(int(number), loaded)
+    number, door, *loaded = sys.argv[1:]
+    sys.argv[1:] = serve(int(number), int(door), loaded)
     _run(_code if loaded else _command)
