@@ -57,6 +57,11 @@ def popen(words, *, cwd, env, stdin=None, stdout=None, stderr=None, start_new_se
     return subprocess.Popen([*COMMAND, *words], cwd=cwd, env=env, text=True, **given)
 
 
+def load():
+    """Begin to load the command now, not when it is asked for first."""
+    _parent()
+
+
 def typed():
     """Return the words that a program runs, with the command's own behind them, to have the command."""
     ordinary = [sys.executable, "-m", "emulator"]
