@@ -64,10 +64,11 @@ def load():
 
 def typed():
     """Return the words that a program runs, with the command's own behind them, to have the command."""
-    ordinary = [sys.executable, "-m", "emulator"]
-    if not hasattr(os, "pidfd_open"):
-        return ordinary
-    return [sys.executable, "-I", "-S", "-B", str(ROOT / "tests" / "knock.py"), _parent().door, *ordinary, "--"]
+    return _knocking(_parent().door) if hasattr(os, "pidfd_open") else COMMAND
+
+
+def _knocking(door):
+    return [sys.executable, "-I", "-S", "-B", str(ROOT / "tests" / "knock.py"), door, *COMMAND, "--"]
 
 
 def popen_code(code, arguments, *, loaded, cwd=".", env=os.environ, stdin=None, stdout=None, stderr=None):
@@ -89,7 +90,7 @@ class Forking:
     def run(self, command, **given):
         """Run *command* to its end without input; one that is not the program in a process of its own."""
         if command[: len(self.OWN)] == self.OWN and _can_fork(given["env"]):
-            return run(command[len(self.OWN) :], cwd=Path.cwd(), env=given["env"], timeout=None)
+            return run(command[len(self.OWN) :], cwd=given.get("cwd") or Path.cwd(), env=given["env"], timeout=None)
         return subprocess.run(command, **given)
 
     def Popen(self, command, **given):
@@ -175,11 +176,14 @@ class Parent:
                 reading, writing = os.pipe()
                 given.append(reading if number == 0 else writing)
                 ours.append(writing if number == 0 else reading)
+                continue
+            ours.append(None)
+            if stream == subprocess.STDOUT:
+                given.append(os.dup(given[1]))
+            elif stream in {None, subprocess.DEVNULL}:
+                given.append(os.open(os.devnull, os.O_RDWR))
             else:
-                given.append(
-                    os.open(os.devnull, os.O_RDWR) if stream in {None, subprocess.DEVNULL} else os.dup(stream.fileno())
-                )
-                ours.append(None)
+                given.append(os.dup(stream.fileno()))
         asked = marshal.dumps({"words": [*map(str, words)], "cwd": str(cwd), "env": dict(env), "apart": apart})
         with contextlib.ExitStack() as closing:
             for number in given:
@@ -267,6 +271,7 @@ def serve(number, door, modules):
     _load(modules)
     ours = socket.socket(fileno=number)
     listening = socket.socket(fileno=door)
+    Background.door = listening.getsockname()
     waiting = selectors.DefaultSelector()
     waiting.register(ours, selectors.EVENT_READ)
     waiting.register(listening, selectors.EVENT_READ)
@@ -335,27 +340,35 @@ def _load(modules):
 class Background(subprocess.Popen):
     """What a forked command starts: an emulator is forked from it, as long as that is all that it does."""
 
+    OWN = own_command()
     STARTED = own_command("start")
+    door = ""
 
     def __init__(self, command, **given):
-        """Start *command*, which a process of its own runs where it is no emulator."""
+        """Start *command*, which a process of its own runs where it is not the program."""
         environment = given.get("env", os.environ)
         if (
             command[: len(self.STARTED)] != self.STARTED
             or threading.active_count() > 1
             or ("env" in given and not _can_fork(environment))
         ):
+            if [*command[: len(self.OWN)]] == self.OWN:
+                command = [*_knocking(self.door), *command[len(self.OWN) :]]
             super().__init__(command, **given)
             return
+        ending = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ending)  # none finds the command's handlers in the child
         pid = os.fork()
         if pid == 0:
             streams = [os.open(os.devnull, os.O_RDONLY), given["stdout"].fileno(), given["stderr"].fileno()]
-            for number in (signal.SIGTERM, signal.SIGHUP):
+            for number in ending:
                 signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
             words = command[len(self.STARTED) - 1 :]
             place = {"cwd": str(given.get("cwd") or Path.cwd()), "env": dict(environment)}
             sys.argv[1:] = _become({"words": words, "apart": given["start_new_session"], **place}, streams)
             _run(_command)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self.pid, self.args, self.returncode = pid, command, None
         self.stdin = self.stdout = self.stderr = None
         self._child_created, self._waitpid_lock = True, threading.Lock()

@@ -2,9 +2,12 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+
+from tests import commands
 
 _ELSEWHERE = ("cacheprovider", "anyio", "hypothesispytest")
 """Plugins that a project need not have; two of them bring what takes twice as long to load as pytest."""
@@ -16,12 +19,21 @@ def environment() -> dict[str, str]:
 
 
 def run_pytest(folder: Path, *options: object, timeout: float | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the tests of *folder*."""
+    """Run the tests of *folder*, whose emulators are forked."""
     without = [word for name in _ELSEWHERE for word in ("-p", f"no:{name}")]
     return subprocess.run(
-        [sys.executable, "-m", "pytest", *without, *options],
-        cwd=folder, env=environment(), capture_output=True, text=True, timeout=timeout, check=False,
+        [sys.executable, "-m", "pytest", *FORKED, *without, *options],
+        cwd=folder, env=environment() | forking(), capture_output=True, text=True, timeout=timeout, check=False,
     )  # fmt: skip
+
+
+FORKED = ("-p", "tests.knocking")
+"""Words for a pytest of its own whose emulators are forked from the process of this one."""
+
+
+def forking() -> dict[str, str]:
+    """Return the variables of a pytest with these words."""
+    return {"TYPED": shlex.join(commands.typed())}
 
 
 def outcomes(printed: str) -> dict[str, int]:

@@ -16,6 +16,7 @@ import pytest
 from emulator.kernel.frozen import frozen
 from tests import commands
 from tests.architecture.test_snippets import FENCED, indented
+from tests.own_pytest import FORKED, forking
 
 pytest.importorskip("mns")
 
@@ -354,14 +355,14 @@ def shell(tmp_path):
     write("localyun", *commands.typed())
     write("python", sys.executable)
     write("python3", sys.executable)
-    write("pytest", sys.executable, "-m", "pytest", "-p", "localyun")
+    write("pytest", sys.executable, "-m", "pytest", *FORKED, "-p", "localyun")
     folder = tmp_path / "empty"
     folder.mkdir()
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("LOCALYUN_", "PYTEST_"))}
     environment = inherited | {
         "LOCALYUN_PORT": "0", "LOCALYUN_HTTPS_PORT": "0", "PYTHONPATH": str(ROOT), "SHELL": "/bin/sh",
         "LC_ALL": "C.UTF-8", "BROWSER": "true", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-        "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
+        "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}", **forking(),
     }  # fmt: skip
 
     def run(lines: str) -> subprocess.CompletedProcess[str]:
