@@ -31,7 +31,7 @@ import traceback
 from pathlib import Path
 
 from emulator.kernel.system import own_command
-from tests import ready_certificates
+from tests import ready_certificates, ready_database
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMAND = [sys.executable, "-m", "emulator"]
@@ -45,6 +45,8 @@ PROGRAM = (
     *("emulator.app", "emulator.composition", "emulator.cli.main", "emulator.cli.rehearsal", "yaml"),
     *(f"{_LANGUAGES}.fdl.reader", f"{_LANGUAGES}.statemachine.reader"),
     *(f"emulator.oss.{each}" for each in ("s3", "buckets", "settings", "objects", "uploads", "store")),
+    *("emulator.deploy.seeds", "emulator.services.fc.catalog.archive", "emulator.lab.checkpoints.archive"),
+    *("ctypes", "encodings.ascii", "encodings.utf_8_sig"),
 )
 """What emulators and commands load, at once or when it is needed first: moto alone takes longer than most of them."""
 
@@ -332,6 +334,7 @@ def _load(modules):
         from emulator import app
 
         app.CertificateAuthority = ready_certificates.authority(app.CertificateAuthority)
+        app.migrate = ready_database.migration(app.migrate, app._SCHEMAS)
         subprocess.Popen = Background
     gc.collect()
     gc.freeze()
