@@ -18,7 +18,7 @@ import traceback
 from pathlib import Path
 
 from emulator.kernel.system import own_command
-from tests import commands, ready_certificates, zygotes
+from tests import commands, ready_certificates, ready_database, zygotes
 from tests.fork_server import become, serve
 
 
@@ -37,9 +37,9 @@ def _load(modules):
         from emulator import app
 
         app.CertificateAuthority = ready_certificates.authority(app.CertificateAuthority)
+        app.migrate = ready_database.migration(app.migrate, app._SCHEMAS)
         subprocess.Popen = Background
-    else:
-        commands.parent()  # its address is among the variables until a child has its own
+    commands.parent()  # its address is among the variables until a child has its own
     zygotes.are_forked()
     gc.collect()
     gc.freeze()
@@ -48,22 +48,34 @@ def _load(modules):
 class Background(subprocess.Popen):
     """What a forked command starts: an emulator is forked from it, as long as that is all that it does."""
 
+    OWN = own_command()
     STARTED = own_command("start")
 
     def __init__(self, command, **given):
-        """Start *command*, which a process of its own runs where it is no emulator."""
-        if command[: len(self.STARTED)] != self.STARTED or "env" in given or threading.active_count() > 1:
+        """Start *command*, which a process of its own runs where it is not the program."""
+        environment = given.get("env", os.environ)
+        if (
+            command[: len(self.STARTED)] != self.STARTED
+            or threading.active_count() > 1
+            or ("env" in given and not commands.can_fork(environment))
+        ):
+            if [*command[: len(self.OWN)]] == self.OWN:
+                command = [*commands.program(), *command[len(self.OWN) :]]
             super().__init__(command, **given)
             return
+        ending = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ending)  # none finds the command's handlers in the child
         pid = os.fork()
         if pid == 0:
             streams = [os.open(os.devnull, os.O_RDONLY), given["stdout"].fileno(), given["stderr"].fileno()]
-            for number in (signal.SIGTERM, signal.SIGHUP):
+            for number in ending:
                 signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
             words = command[len(self.STARTED) - 1 :]
-            place = {"cwd": str(Path.cwd()), "env": dict(os.environ), "apart": given["start_new_session"]}
-            _become({"words": words, **place}, streams)
+            place = {"cwd": str(given.get("cwd") or Path.cwd()), "env": dict(environment)}
+            _become({"words": words, "apart": given["start_new_session"], **place}, streams)
             _run(_command)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self.pid, self.args, self.returncode = pid, command, None
         self.stdin = self.stdout = self.stderr = None
         self._child_created, self._waitpid_lock = True, threading.Lock()
@@ -122,6 +134,9 @@ def _run(program):
 
 if __name__ == "__main__":
     number, *loaded = sys.argv[1:]
+    if not loaded:
+        os.environ[commands.VARIABLE] = commands.forking.address_of(int(number))
     _load(loaded)
-    _become(*serve(int(number)))
+    takes = (lambda asked: True) if loaded else (lambda asked: commands.can_fork(asked["env"]))
+    _become(*serve(int(number), takes))
     _run(_code if loaded else _command)

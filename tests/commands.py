@@ -3,10 +3,12 @@
 Each is a process of its own, as from a shell: it gets arguments, environment, working directory and standard streams,
 runs `emulator.cli.main.main` and ends as Python ends, but for the freeing of memory. What decides how Python itself
 starts (its own variables, the locale) is not obeyed; where that matters, or where the system cannot do this, the
-program is started the ordinary way. A state without an authority gets certificates that are made once, and what such a
-process starts in the background (``start -d``) is forked from it in turn, and so are zygotes from one of their own.
+program is started the ordinary way. A state without an authority gets certificates that are made once, an empty one its
+tables. The emulator that such a process starts (``start -d``, ``exec --start``) is forked from it in turn, and zygotes
+from a process of their own.
 
-`popen_code` does the same for programs of tests, whose libraries take longer to load than what they are for.
+`popen_code` does the same for programs of tests, whose libraries take longer to load than what they are for, and
+`program` is what a shell, or any other program, starts to have such a process (tests/forked_command.py).
 """
 
 import functools
@@ -31,13 +33,15 @@ PROGRAM = (
     *("emulator.app", "emulator.composition", "emulator.cli.main", "emulator.cli.rehearsal", "yaml"),
     *(f"{_LANGUAGES}.fdl.reader", f"{_LANGUAGES}.statemachine.reader"),
     *(f"emulator.oss.{each}" for each in ("s3", "buckets", "settings", "objects", "uploads", "store")),
+    *("emulator.deploy.seeds", "emulator.services.fc.catalog.archive", "emulator.lab.checkpoints.archive"),
+    *("ctypes", "encodings.ascii", "encodings.utf_8_sig"),
 )
 """What emulators and commands load, at once or when it is needed first: moto alone takes longer than most of them."""
 
 
 def popen(words, *, cwd, env, stdin=None, stdout=None, stderr=None, start_new_session=False):
     """Start the command; return what `subprocess.Popen` does, with text where a stream is a pipe."""
-    if _can_fork(env):
+    if can_fork(env):
         return _start(parent(), words, cwd, env, (stdin, stdout, stderr), start_new_session)
     given = {"stdin": stdin, "stdout": stdout, "stderr": stderr, "start_new_session": start_new_session}
     return subprocess.Popen([*COMMAND, *words], cwd=cwd, env=env, text=True, **given)
@@ -61,20 +65,20 @@ class Forking:
 
     def run(self, command, **given):
         """Run *command* to its end without input; one that is not the program in a process of its own."""
-        if command[: len(self.OWN)] == self.OWN and _can_fork(given["env"]):
-            return run(command[len(self.OWN) :], cwd=Path.cwd(), env=given["env"], timeout=None)
+        if command[: len(self.OWN)] == self.OWN and can_fork(given["env"]):
+            return run(command[len(self.OWN) :], cwd=given.get("cwd") or Path.cwd(), env=given["env"], timeout=None)
         return subprocess.run(command, **given)
 
     def Popen(self, command, **given):
         """Start *command*, which a process of its own runs where it is not the program."""
-        if command[: len(self.OWN)] == self.OWN and _can_fork(given["env"]):
+        if command[: len(self.OWN)] == self.OWN and can_fork(given["env"]):
             return popen(command[len(self.OWN) :], **given)
         return subprocess.Popen(command, **given)
 
 
 def run(words, *, cwd, env, timeout):
     """Run the command to its end without input; return what `subprocess.run` does, with text."""
-    if not _can_fork(env):
+    if not can_fork(env):
         return subprocess.run(
             [*COMMAND, *words],
             cwd=cwd,
@@ -96,14 +100,22 @@ def run(words, *, cwd, env, timeout):
 
 
 def program():
-    """Return the command line of a program that runs the command in a forked process, with its own streams."""
+    """Return the command line of a program that runs the command in a forked process, with its own streams.
+
+    Where the variables of a call say how Python itself starts, the program becomes the ordinary command.
+    """
     if not FORK:
         return COMMAND
     client = str(ROOT / "tests" / "forked_command.py")
-    return [sys.executable, "-S", "-E", "-B", client, parent().address]
+    return [sys.executable, "-I", "-S", "-B", client, parent().address]
 
 
-def _can_fork(env):
+def shared():
+    """Return the variables by which a process finds those that fork commands and zygotes."""
+    return {VARIABLE: parent().address, zygotes.VARIABLE: zygotes.server().address} if FORK else {}
+
+
+def can_fork(env):
     """Whether a process forked from one with this process's environment behaves as a new one with *env*."""
     ours = {name: value for name, value in os.environ.items() if name.startswith(_OF_PYTHON)}
     theirs = {name: value for name, value in env.items() if name.startswith(_OF_PYTHON)}
@@ -137,11 +149,14 @@ def _start(server, words, cwd, env, streams, apart=False):
             reading, writing = os.pipe()
             given.append(reading if number == 0 else writing)
             ours.append(writing if number == 0 else reading)
+            continue
+        ours.append(None)
+        if stream == subprocess.STDOUT:
+            given.append(os.dup(given[1]))
+        elif stream in {None, subprocess.DEVNULL}:
+            given.append(os.open(os.devnull, os.O_RDWR))
         else:
-            given.append(
-                os.open(os.devnull, os.O_RDWR) if stream in {None, subprocess.DEVNULL} else os.dup(stream.fileno())
-            )
-            ours.append(None)
+            given.append(os.dup(stream.fileno()))
     asked = {"words": list(map(str, words)), "cwd": str(cwd), "env": dict(env), "apart": apart}
     try:
         link = server.start(asked, given)

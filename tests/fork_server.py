@@ -13,10 +13,11 @@ BYTES = 256 * 1024
 _DESCRIPTORS = 4
 
 
-def serve(listening):
+def serve(listening, takes=lambda asked: True):
     """Fork a child for each connection to a socket, until the input ends.
 
-    Returns in the child: what was asked for, and the descriptors that came along.
+    Returns in the child: what was asked for, and the descriptors that came along. Who asks for what it does not *take*
+    is told 0.
     """
     asking = socket.socket(fileno=listening)
     poll = select.poll()
@@ -39,14 +40,18 @@ def serve(listening):
             if not asked:
                 link.close()
                 continue
-            pid = os.fork()
+            request = json.loads(asked)
+            pid = os.fork() if takes(request) else None
             if pid == 0:
                 for each in (asking, link, *(of_child for _, of_child in children.values())):
                     each.detach()  # a later collection would close what has its number by then
-                return json.loads(asked), descriptors
+                return request, descriptors
             for each in descriptors:
                 os.close(each)
-            _tell(link, pid)
+            _tell(link, pid or 0)
+            if pid is None:
+                link.close()
+                continue
             ended = os.pidfd_open(pid)
             poll.register(ended, select.POLLIN)
             children[ended] = pid, link

@@ -1,7 +1,7 @@
 """The command ``localyun`` for who starts a program and not a fork: `commands` forks it, with the streams of this one.
 
 A program, its arguments an address and those of the command. It starts in a twentieth of the time of the command, whose
-code it ends with; signals that end a command go to that.
+code it ends with; signals that end a command go to that. It becomes the ordinary command where that cannot be forked.
 """
 
 import json
@@ -22,6 +22,9 @@ def main(address, *words):
     signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     socket.send_fds(link, [json.dumps(asked).encode()], [0, 1, 2])
     pid = int(link.recv(_BYTES))
+    if not pid:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+        os.execv(sys.executable, [sys.executable, "-m", "emulator", *words])
     for number in _ENDING:
         signal.signal(number, lambda each, _frame: os.kill(pid, each))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)

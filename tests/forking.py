@@ -18,6 +18,12 @@ from tests.fork_server import BYTES
 START_S = 60
 
 
+def address_of(number):
+    """Return the address of the socket with that file descriptor, as `Server` takes it from a variable."""
+    with socket.socket(fileno=os.dup(number)) as asking:
+        return asking.getsockname()[1:].decode()
+
+
 class Server:
     """The process that forks; *command* is called with the number of its socket and returns its command line.
 
@@ -31,7 +37,7 @@ class Server:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as asking:
             asking.bind("")  # to a name that the system finds, which begins with a zero
             asking.listen(128)
-            self.address = asking.getsockname()[1:].decode()
+            self.address = address_of(asking.fileno())
             self._process = subprocess.Popen(
                 command(asking.fileno()),
                 cwd=cwd, env=env, pass_fds=[asking.fileno()], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,

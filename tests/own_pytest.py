@@ -24,15 +24,16 @@ _LOADED = (
 )
 """What it would load one after the other, but for plugins, which it changes as it loads them."""
 _FORKED = """
-import runpy, sys
-import pytest
+import runpy
 from tests import kits
 
-kits.are_forked(pytest.MonkeyPatch())
-for name in [name for name in sys.modules if name.partition(".")[0] == "tests"]:
-    del sys.modules[name]  # a project may have modules of these names
+kits.pytest_configure(None)
 runpy.run_module("pytest", run_name="__main__", alter_sys=True)
 """
+
+
+FORKED = ("-p", "tests.kits")
+"""Words for a pytest whose emulators are forked, where it cannot be forked itself."""
 
 
 def environment() -> dict[str, str]:

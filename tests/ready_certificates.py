@@ -27,7 +27,7 @@ def authority(usual):
     class Ready(usual):
         def __init__(self, folder, **how):
             if not authority_path(folder).exists():
-                shutil.copytree(ready, folder, dirs_exist_ok=True)
+                shutil.copytree(ready, folder, copy_function=shutil.copy, dirs_exist_ok=True)
             super().__init__(folder, **how)
 
     ready = made()

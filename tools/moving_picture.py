@@ -11,7 +11,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from gettext import translation
 from pathlib import Path
@@ -24,6 +23,7 @@ from emulator.cli.output import DOMAIN, FOLDER
 from emulator.drawing.execution_tree import Execution
 from emulator.drawing.picture import picture
 from emulator.drawing.text_width import cells
+from emulator.kernel.system import own_command
 from emulator.testing import Emulator, Localyun
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -91,7 +91,7 @@ def scenes(language: str) -> list[Shown]:
             locale = "zh_CN.UTF-8" if language == "zh" else "C"
             environment = {**os.environ, **localyun.env, "LANGUAGE": "", "LC_ALL": locale, "PYTHONUTF8": "1"}
             done = subprocess.run(  # noqa: S603 - commands of this file
-                [sys.executable, "-m", "emulator", *command.split()[1:]], cwd=folder, encoding="utf-8",
+                own_command(*command.split()[1:]), cwd=folder, encoding="utf-8",
                 env={**environment, "PYTHONPATH": str(ROOT)}, capture_output=True, check=False,
             )  # fmt: skip
             text = re.sub(r"explored-\d+", "explored-1", done.stderr + done.stdout)

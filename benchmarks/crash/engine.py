@@ -78,6 +78,7 @@ class Batch:
         self._outside = Outside()
         self._acknowledged: set[str] = set()
         self._reported: dict[str, bool] = {}
+        self._prepared = False
         self.wanted = {f"e{number}": STARTED[number % len(STARTED)] for number in range(BATCH)}
         self.kills = 0
         self.findings: list[str] = []
@@ -118,7 +119,8 @@ class Batch:
 
     async def _live(self) -> None:
         await self._service.start()
-        await self._prepare()
+        if not self._prepared:
+            await self._prepare()
         self._check_acknowledged()
         while True:
             await self._settle()
@@ -146,9 +148,9 @@ class Batch:
     async def _prepare(self) -> None:
         """Make the flows, once per file."""
         for name, definition in FLOWS.items():
-            with suppress(WorkflowError):
-                await self._service.flows.create(WORLD, name, definition, FlowSettings(type="FDL"))
+            await self._service.flows.create(WORLD, name, definition, FlowSettings(type="FDL"))
         self._database.commit()
+        self._prepared = True
 
     async def _act(self) -> bool:
         """Start what is not started, report what has been asked; False when there was nothing to do."""

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 from benchmarks.server import ordinary_environment
+from emulator.kernel.system import own_command
 
 _PR_SET_CHILD_SUBREAPER = 36
 START_LIMIT_S = 60.0
@@ -44,12 +45,13 @@ class Subject:
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
         self._endpoint = self.state / "endpoint.json"
+        self._others = {*_children()}
 
     def spawn(self) -> None:
         """Start the process; it is not there yet."""
         self._endpoint.unlink(missing_ok=True)
         self._began = time.monotonic()
-        command = [sys.executable, "-m", "emulator", "start", "--port", "0", "--https-port", "0"]
+        command = own_command("start", "--port", "0", "--https-port", "0")
         command += ["--state", str(self.state), "--log-level", "warning", *self._options]
         with (self.folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
@@ -103,7 +105,7 @@ class Subject:
     async def remains(self) -> list[str]:
         """Wait for the children of a dead emulator to end; return the command lines of those that do not."""
         deadline = time.monotonic() + REMAINS_LIMIT_S
-        while left := _children():
+        while left := {*_children()} - self._others:
             if time.monotonic() > deadline:
                 return [f"{pid}: {_command(pid)}" for pid in left]
             await asyncio.sleep(0.005)

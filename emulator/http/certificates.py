@@ -221,7 +221,8 @@ class CertificateAuthority:
         """
         leaves = {*_PARENTS, *(self._leaf(name) for name in names)}
         leaves |= {leaf_of(name) for name in self._registered if self._accepts(name)}
-        await self._mint([leaf for leaf in sorted(leaves) if self._renewal_of(leaf) is None])
+        authority = self._good_authority()
+        await self._mint([leaf for leaf in sorted(leaves) if self._renewal_by(authority, leaf) is None])
 
     async def context(self, name: str | None = None) -> ssl.SSLContext:
         """Return the context to begin a handshake with.
@@ -298,14 +299,20 @@ class CertificateAuthority:
 
     def _renewal_of(self, name: str) -> Millis | None:
         """Return when the leaf on disk is due for renewal; None when it, or the authority, has to be made now."""
-        now = self._clock.now()
-        authority = authority_facts(self._folder)
-        leaf = leaf_facts(self._folder, name)
-        if authority is None or leaf is None or not is_good_authority(authority, now, self._domains):
+        return self._renewal_by(self._good_authority(), name)
+
+    def _renewal_by(self, authority: Facts | None, name: str) -> Millis | None:
+        leaf = leaf_facts(self._folder, name) if authority is not None else None
+        if authority is None or leaf is None:
             return None
         renewal = Millis(leaf.not_after - LEAF_RENEWAL_DAYS * DAY)
         good = leaf.key_id == authority.key_id and leaf.names == leaf_names(name)
-        return renewal if good and renewal > now else None
+        return renewal if good and renewal > self._clock.now() else None
+
+    def _good_authority(self) -> Facts | None:
+        """Read the facts of the authority on disk; None when it has to be made now."""
+        facts = authority_facts(self._folder)
+        return facts if facts is not None and is_good_authority(facts, self._clock.now(), self._domains) else None
 
     async def _mint(self, names: list[str]) -> None:
         """Wait until a child has made certificates for *names*; each is made once however many wait for it."""

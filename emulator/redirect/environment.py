@@ -4,19 +4,19 @@ The functions take an environment and return a new one, some also the names of r
 certificates is written to a file.
 """
 
+import hashlib
 import importlib.util
 import os
 import ssl
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 from emulator.kernel.system import drafted
 from emulator.redirect import python_site
 
 VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "ALIBABA_CLOUD_CA_BUNDLE")
 """Variables with the path of a certificate bundle, by which clients of different languages read it."""
-
-_PIECE = 64 * 1024
 
 PROXY_VARIABLES = frozenset({"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"})
 """Variables of proxies, in upper or lower case.
@@ -53,16 +53,39 @@ _TERRAFORM_VARIABLE = "TF_VAR_"
 def write_bundle(authority: Path, bundle: Path, environ: Mapping[str, str]) -> None:
     """Write *bundle*: the file *authority*, and everything that *environ* and this Python installation trust.
 
+    Each certificate is there once: what the system and certifi both have would cost every program that loads it twice.
     Reads files of some hundred kilobytes: not for the event loop.
 
     Raises: OSError.
     """
+    seen: set[bytes] = set()
     with drafted(bundle) as draft, draft.open("wb") as target:
         for path in dict.fromkeys([authority, *(trusted.resolve() for trusted in _trusted(environ))]):
             with path.open("rb") as source:
-                while piece := source.read(_PIECE):  # in pieces, so that the server's memory stays small
-                    target.write(piece)
+                for text, certificate in _pieces(source):
+                    digest = hashlib.sha256(certificate).digest()
+                    if digest not in seen:
+                        seen.add(digest)
+                        target.write(text)
             target.write(b"\n")
+
+
+def _pieces(source: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
+    """Split a file behind each certificate; yield the pieces, which together are the file, with their certificates.
+
+    One at a time, so that the server stays small: never a whole bundle in memory.
+    """
+    lines: list[bytes] = []
+    begin = 0
+    for line in source:
+        if line.startswith(b"-----BEGIN"):
+            begin = len(lines)
+        lines.append(line)
+        if line.startswith(b"-----END"):
+            yield b"".join(lines), b"".join(lines[begin:])
+            lines, begin = [], 0
+    text = b"".join(lines)
+    yield text, text
 
 
 def _trusted(environ: Mapping[str, str]) -> Iterator[Path]:

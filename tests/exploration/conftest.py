@@ -11,7 +11,7 @@ START_AT = "2027-01-01T00:00:00Z"
 PATIENCE = "20s"
 """A machine that is busy may let a function take its time; here that must not change the order."""
 
-RUNS = int(os.environ.get("LOCALYUN_EXPLORATION_RUNS", "10"))
+RUNS = int(os.environ.get("LOCALYUN_EXPLORATION_RUNS", "6"))
 """How often each history is made; the ordinary suite has no time for hundreds."""
 
 FLOW = """

@@ -57,58 +57,88 @@ def reported(localyun, run, tokens):
 
 def callback(localyun, file, **how):
     echo = localyun.mock("fnf-demo/echo", returns={})
-    run = made(localyun, "callback", file, **how).start({})
-    reports = reported(localyun, run, lambda: [call.event["taskToken"] for call in echo.calls])
-    return run.status, reports
+    flow = made(localyun, "callback", file, **how)
+
+    def run():
+        execution = flow.start({})
+        reports = reported(localyun, execution, lambda: [call.event["taskToken"] for call in echo.calls])
+        return execution.status, reports
+
+    return run
 
 
 def queue_callback(localyun, file, **how):
-    queue, tokens = localyun.queue("fnf-demo"), []
-    run = made(localyun, "mns-queue-callback", file, **how).start({})
+    queue = localyun.queue("fnf-demo")
+    flow = made(localyun, "mns-queue-callback", file, **how)
 
-    def received():
-        while len(tokens) < 8 and (message := queue.receive()) is not None:
-            tokens.append(message.json()["task_token"])
-            queue.delete(message)
-        return tokens
+    def run():
+        execution, tokens = flow.start({}), []
 
-    reports = reported(localyun, run, received)
-    return run.status, reports
+        def received():
+            while len(tokens) < 8 and (message := queue.receive()) is not None:
+                tokens.append(message.json()["task_token"])
+                queue.delete(message)
+            return tokens
+
+        reports = reported(localyun, execution, received)
+        return execution.status, reports
+
+    return run
 
 
 def topic_callback(localyun, file, **how):
     inbox = localyun.sink()
     localyun.topic("demo").subscribe(inbox.url, name="demo", content_format="SIMPLIFIED")
-    run = made(localyun, "mns-topic-callback", file, topic="demo", **how).start({"messageBody": "hello"})
-    reports = reported(localyun, run, lambda: [each.json()["taskToken"] for each in inbox.requests])
-    return run.status, reports
+    flow = made(localyun, "mns-topic-callback", file, topic="demo", **how)
+
+    def run():
+        execution = flow.start({"messageBody": "hello"})
+        reports = reported(localyun, execution, lambda: [each.json()["taskToken"] for each in inbox.requests])
+        return execution.status, reports
+
+    return run
 
 
 def polling(localyun, file, **how):
     job = localyun.mock("fnf-demo/StartJob", returns={"job_id": "7"})
     localyun.mock("fnf-demo/GetJobStatus", returns={"job_id": "7", "job_status": "success", "try_count": 1})
-    run = made(localyun, "poll-for-task-status", file, **how).start({"delay": 1})
-    ended(localyun)
-    return run.status, ["started"] * len(job.calls)
+    flow = made(localyun, "poll-for-task-status", file, **how)
+
+    def run():
+        execution = flow.start({"delay": 1})
+        ended(localyun)
+        return execution.status, ["started"] * len(job.calls)
+
+    return run
 
 
 def schedule(localyun, file, **how):
     hello = localyun.mock("fnf-demo/hello", returns={})
     flow = made(localyun, "timed-schedule", file, **how)
-    localyun.api.fnf(
-        "CreateSchedule", FlowName=flow.name, ScheduleName="s", CronExpression="@every 1m", Enable=True, Payload="{}"
-    )
-    localyun.clock.advance("90s")
-    localyun.settle("60s")
-    (run,) = flow.executions
-    return run.status, ["called"] * len(hello.calls)
+
+    def run():
+        localyun.api.fnf(
+            "CreateSchedule", FlowName=flow.name, ScheduleName="s", CronExpression="@every 1m", Enable=True,
+            Payload="{}",
+        )  # fmt: skip
+        localyun.clock.advance("90s")
+        localyun.settle("60s")
+        (execution,) = flow.executions
+        return execution.status, ["called"] * len(hello.calls)
+
+    return run
 
 
 def alias(localyun, file, **how):
     provision = localyun.mock("fnf-demo.online/provision", returns={"success": True})
-    run = made(localyun, "versions-and-aliases", file, **how).start({})
-    ended(localyun)
-    return run.status, ["called"] * len(provision.calls)
+    flow = made(localyun, "versions-and-aliases", file, **how)
+
+    def run():
+        execution = flow.start({})
+        ended(localyun)
+        return execution.status, ["called"] * len(provision.calls)
+
+    return run
 
 
 SINGLE = {
@@ -122,14 +152,17 @@ SINGLE = {
 
 
 def explored(localyun, run, *, deviations=1, order=(), faults=()):
-    """Return the outcomes of all schedules within a bound, the first schedule's first."""
+    """Return the outcomes that *run* has in all schedules within a bound, the first schedule's first.
+
+    Each begins with what is there now.
+    """
     base, outcomes = localyun.checkpoint("base"), []
     search = Search(deviations=deviations, most=1000, random=False)
     for each in search:
         base.restore()
         fixed = {"patience": PATIENCE, "order": list(order), "faults": list(faults)}
         localyun.api.admin("POST", "schedule", {**fixed, **each})
-        outcomes.append(run(localyun))
+        outcomes.append(run())
         view = localyun.api.admin("GET", "schedule")
         assert view["strayed"] == 0
         search.learn(view)
@@ -141,7 +174,7 @@ def explored(localyun, run, *, deviations=1, order=(), faults=()):
 @pytest.mark.parametrize("tutorial", SINGLE)
 def test_lost_answer_fails_the_flow_though_the_work_is_done(bare, tutorial, file):
     """As the tutorial has it, nothing is tried again."""
-    first, *others = explored(bare, lambda localyun: SINGLE[tutorial](localyun, file), faults=["lost-after"])
+    first, *others = explored(bare, SINGLE[tutorial](bare, file), faults=["lost-after"])
 
     assert first[0] == "Succeeded"
     assert any(status == "Failed" and work for status, work in others)
@@ -151,9 +184,7 @@ def test_lost_answer_fails_the_flow_though_the_work_is_done(bare, tutorial, file
 @pytest.mark.parametrize("tutorial", SINGLE)
 def test_flow_with_a_retry_survives_two_lost_answers(bare, tutorial, file):
     """It succeeds in every schedule, and in some the work is done more than once."""
-    outcomes = explored(
-        bare, lambda localyun: SINGLE[tutorial](localyun, file, retried=True), deviations=2, faults=["lost-after"]
-    )
+    outcomes = explored(bare, SINGLE[tutorial](bare, file, retried=True), deviations=2, faults=["lost-after"])
 
     assert {status for status, _ in outcomes} == {"Succeeded"}
     assert any(len(work) > 1 for _, work in outcomes)
@@ -170,9 +201,7 @@ def test_flow_with_a_retry_survives_two_lost_answers(bare, tutorial, file):
 )
 def test_only_one_report_of_a_task_is_taken(bare, tutorial, order, faults, file):
     """However often its message comes, and in whichever order: the others are refused."""
-    outcomes = explored(
-        bare, lambda localyun: SINGLE[tutorial](localyun, file), deviations=2, order=order, faults=faults
-    )
+    outcomes = explored(bare, SINGLE[tutorial](bare, file), deviations=2, order=order, faults=faults)
 
     assert {status for status, _ in outcomes} == {"Succeeded"}
     assert {reports.count("taken") for _, reports in outcomes} == {1}
@@ -182,11 +211,12 @@ def test_only_one_report_of_a_task_is_taken(bare, tutorial, order, faults, file)
 @pytest.mark.parametrize("file", LANGUAGES)
 def test_errors_end_in_the_last_step_whatever_befalls_the_calls(bare, file):
     """A lost answer is not retried, for it has another name; it is caught like the rest."""
+    bare.mock("fnf-demo/Unstable", returns={"attempts": 1})
+    flow = made(bare, "troubleshooting", file)
 
-    def run(localyun):
-        localyun.mock("fnf-demo/Unstable", returns={"attempts": 1})
-        execution = made(localyun, "troubleshooting", file).start({"failures": 2})
-        ended(localyun)
+    def run():
+        execution = flow.start({"failures": 2})
+        ended(bare)
         return execution.status, (execution.output or {}).get("errCode")
 
     outcomes = explored(bare, run, deviations=2, faults=["lost-before", "lost-after", "crash-after", "timeout"])
@@ -196,17 +226,21 @@ def test_errors_end_in_the_last_step_whatever_befalls_the_calls(bare, file):
 
 
 def journey(localyun, file, *, hotel_is_full=False):
-    """Return how the transaction ends, and which bookings nobody has cancelled after they were made."""
+    """Return what tells how the transaction ends, and which bookings nobody has cancelled after they were made."""
     operation = localyun.mock("fnf-demo/Operation", returns={"reserve_flight_txnID": "1"})
     flow = made(localyun, "multi-step-transaction", file)
     if hotel_is_full:
         full = {"errorType": "FC.Unknown", "errorMessage": "no room is free"}
         localyun.mock(step=f"{flow.name}/ReserveHotel", raises=full)
-    run = flow.start({f"{name}_result": "success" for name in UNDOING})
-    ended(localyun)
-    asked = [call.event["operation"] for call in operation.calls]
-    last = {name: at for at, name in enumerate(asked)}
-    return run.status, [name for name in UNDOING if name in last and last.get(UNDOING[name], -1) < last[name]]
+
+    def run():
+        execution = flow.start({f"{name}_result": "success" for name in UNDOING})
+        ended(localyun)
+        last = {call.event["operation"]: at for at, call in enumerate(operation.calls)}
+        behind = [name for name in UNDOING if name in last and last.get(UNDOING[name], -1) < last[name]]
+        return execution.status, behind
+
+    return run
 
 
 LOST = ["lost-before", "lost-after", "crash-after", "timeout", "throttle", "restart"]
@@ -215,8 +249,8 @@ LOST = ["lost-before", "lost-after", "crash-after", "timeout", "throttle", "rest
 @pytest.mark.parametrize("file", LANGUAGES)
 def test_transaction_leaves_bookings_behind(bare, file):
     """Its answer lost, a step counts as not done; refused for too many calls, nothing is undone."""
-    lost = explored(bare, lambda localyun: journey(localyun, file), faults=["lost-after"])
-    throttled = explored(bare, lambda localyun: journey(localyun, file), faults=["throttle"])
+    lost = explored(bare, journey(bare, file), faults=["lost-after"])
+    throttled = explored(bare, journey(bare, file), faults=["throttle"])
 
     assert lost[0] == throttled[0] == ("Succeeded", list(UNDOING))
     assert ("Failed", ["buy_train_ticket"]) in lost
@@ -231,7 +265,7 @@ BOUNDS = [(2, ["lost-after", "throttle"]), (1, LOST)]
 @pytest.mark.parametrize(("deviations", "faults"), BOUNDS, ids=["pairs", "all"])
 def test_repaired_transaction_books_all(bare, deviations, faults):
     """Deviations do not keep it from its end."""
-    outcomes = explored(bare, lambda localyun: journey(localyun, "safe"), deviations=deviations, faults=faults)
+    outcomes = explored(bare, journey(bare, "safe"), deviations=deviations, faults=faults)
 
     assert all(outcome == ("Succeeded", list(UNDOING)) for outcome in outcomes)
 
@@ -240,11 +274,8 @@ def test_repaired_transaction_books_all(bare, deviations, faults):
 @pytest.mark.parametrize(("deviations", "faults"), BOUNDS, ids=["pairs", "all"])
 def test_repaired_transaction_leaves_nothing_behind(bare, deviations, faults):
     """When the hotel is full all is undone, whatever befalls the calls."""
-    outcomes = explored(
-        bare,
-        lambda localyun: journey(localyun, "safe", hotel_is_full=True),
-        deviations=deviations,
-        faults=faults,
-    )
+    run = journey(bare, "safe", hotel_is_full=True)
+
+    outcomes = explored(bare, run, deviations=deviations, faults=faults)
 
     assert all(outcome == ("Failed", []) for outcome in outcomes)

@@ -15,17 +15,26 @@ pytestmark = [
 
 ROOT = Path(__file__).resolve().parents[2]
 
+FORKING = """
+import sys
+from benchmarks.crash import __main__, process
+from tests import commands
+commands.parent()
+process.subprocess = commands.Forking()
+sys.exit(__main__.main())
+"""
+"""The harness with emulators forked from a process of its own, which gets the orphans of those it has killed."""
 
-def harness(*arguments):
+
+def harness(*words):
     return subprocess.run(
-        [sys.executable, "-m", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=280,
-        stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+        [sys.executable, *words], cwd=ROOT, capture_output=True, text=True, timeout=280, stdin=subprocess.DEVNULL
+    )
 
 
 def test_what_was_acknowledged_survives_kills_under_load(tmp_path):
     """Messages, pushes, calls, flows and resources are as their clients were told, or the record is printed."""
-    ended = harness("benchmarks.crash", "--kills", "10", "--seed", "11", "--folder", str(tmp_path / "run"))
+    ended = harness("-c", FORKING, "--kills", "10", "--seed", "11", "--folder", str(tmp_path / "run"))
 
     assert ended.stdout, ended.stderr
     told = json.loads(ended.stdout)
@@ -38,7 +47,7 @@ def test_what_was_acknowledged_survives_kills_under_load(tmp_path):
 
 def test_crashed_executions_have_the_history_of_undisturbed_ones():
     """Event by event, instant by instant."""
-    ended = harness("benchmarks.crash.engine", "--kills", "100", "--seed", "5")
+    ended = harness("-m", "benchmarks.crash.engine", "--kills", "100", "--seed", "5")
 
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert json.loads(ended.stdout)["crashes"] >= 100

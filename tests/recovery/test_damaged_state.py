@@ -1,10 +1,11 @@
 """A state file that something else has damaged: told at the start, never served, never made worse."""
 
-import subprocess
-import sys
+import os
 from pathlib import Path
 
 import pytest
+
+from tests import commands
 
 pytestmark = pytest.mark.recovery
 
@@ -45,8 +46,8 @@ DAMAGES = {
 
 
 def start(state):
-    command = [sys.executable, "-m", "emulator", "start", "--port", "0", "--https-port", "0", "--state", str(state)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    words = ["start", "--port", "0", "--https-port", "0", "--state", str(state)]
+    return commands.run(words, cwd=ROOT, env=dict(os.environ), timeout=60)
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)

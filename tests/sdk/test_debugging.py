@@ -7,13 +7,13 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from alibabacloud_fc20230330.client import Client
 from alibabacloud_fc20230330.models import InvokeFunctionRequest, ListInstancesRequest
 
+from tests import commands
 from tests.waiting import eventually
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -84,15 +84,11 @@ class Command:
 
     def __init__(self, site, *arguments: str) -> None:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("LOCALYUN_")}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "emulator", "invoke", "--debug", "--json", "--log", *arguments],
-            env=environment
-            | {"PYTHONPATH": str(ROOT), "LOCALYUN_ENDPOINT": site.url, "LOCALYUN_STATE": str(site.state)},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        environment |= {"PYTHONPATH": str(ROOT), "LOCALYUN_ENDPOINT": site.url, "LOCALYUN_STATE": str(site.state)}
+        self.process = commands.popen(
+            ["invoke", "--debug", "--json", "--log", *arguments], cwd=Path.cwd(), env=environment,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
         lines: list[str] = []
         for line in self.process.stderr:
             lines.append(line)

@@ -82,6 +82,11 @@ def execute(state, *arguments, folder=None, **more):
     return commands.run(words(state, *arguments), cwd=folder or Path.cwd(), env=environment(**more), timeout=60)
 
 
+def create_queue(state, name):
+    done = commands.run(["queue", "create", "--state", str(state), name], cwd=Path.cwd(), env=environment(), timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
 def seen_by_command(state, **more):
     """The environment a command finds, and what was said on the way."""
     code = "import json, os; print(json.dumps(dict(os.environ)))"
@@ -93,15 +98,20 @@ def seen_by_command(state, **more):
 @contextlib.contextmanager
 def running(state, *arguments, **more):
     """Run `exec` in the background; yields the process and its lines of output as they come."""
-    process = subprocess.Popen(
-        [*commands.COMMAND, *words(state, *arguments)],
-        env=environment(PYTHONUNBUFFERED="1", **more), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    process = commands.popen(words(state, *arguments), cwd=Path.cwd(), env=environment(**more), **streams)
+    with read(process) as lines:
+        yield process, lines
+
+
+@contextlib.contextmanager
+def read(process):
+    """Yield the lines of a process's output as they come, and end it."""
     lines = queue.Queue()
     reader = threading.Thread(target=lambda: [lines.put(line) for line in process.stdout], daemon=True)
     reader.start()
     try:
-        yield process, lines
+        yield lines
     finally:
         if process.poll() is None:
             process.kill()
@@ -186,8 +196,7 @@ def test_node_client_at_the_cloud_s_address_reaches_the_emulator(emulator, answe
     if sdk not in node_packages():
         pytest.skip(f"needs {sdk} (python3 dev.py clients)")
     if client == "ali-mns":
-        made = execute(emulator.state, "--", sys.executable, "-m", "emulator", "queue", "create", "node-mns")
-        assert made.returncode == 0, made.stderr
+        create_queue(emulator.state, "node-mns")
 
     told, errors = answers(sdk)
 
@@ -270,10 +279,7 @@ WITHOUT_PROXY = ["env", "-u", "HTTP_PROXY", "-u", "HTTPS_PROXY", "-u", "http_pro
 @needs_networks
 def test_static_go_client_that_ignores_proxies_reaches_the_emulator_in_a_network(emulator, go_program):
     """aliyun-mns-go-sdk knows no proxy."""
-    subprocess.run(
-        [sys.executable, "-m", "emulator", "queue", "create", "--state", emulator.state, "go-mns"],
-        env=environment(), check=True, capture_output=True,
-    )  # fmt: skip
+    create_queue(emulator.state, "go-mns")
 
     done = execute(emulator.state, "--network", "--", go_program("go"), "mns-http")
 
@@ -500,13 +506,7 @@ def guide(new_emulator, tmp_path):
     code.mkdir(parents=True)
     (code / "index.py").write_text("def handler(event, context):\n    return event\n")
     running_emulator = new_emulator(tmp_path / "functions").start()
-    done = subprocess.run(
-        [sys.executable, "-m", "emulator", "queue", "create", "fnf-demo", "--state", str(running_emulator.state)],
-        env=environment(),
-        check=True,
-        capture_output=True,
-    )
-    assert done.returncode == 0
+    create_queue(running_emulator.state, "fnf-demo")
     return running_emulator
 
 
@@ -514,7 +514,7 @@ def test_the_guide_s_worker_reports_the_tasks_of_the_queue(guide):
     """It receives the message, reports the task and deletes the message; SIGTERM ends it as it would without us."""
     fnf = guide.fnf()
 
-    with running(guide.state, "--", sys.executable, str(SCRIPTS / "worker.py")) as (process, lines):
+    with running(guide.state, "--", sys.executable, "-u", str(SCRIPTS / "worker.py")) as (process, lines):
         wait_for(lines, "receiving")
         name = start_flow(fnf, QUEUE_FLOW)
         received = wait_for(lines, "received")
@@ -608,12 +608,11 @@ def test_streams_and_exit_code_are_the_command_s(emulator, tmp_path, start):
     code = "import sys; sys.stdout.write(sys.stdin.read() + ' '.join(sys.argv[1:])); sys.exit(7)"
 
     arguments = words(emulator.state, *start, "--", sys.executable, "-c", code, "--", "--start", "--state")
-    done = subprocess.run(
-        [*commands.COMMAND, *arguments],
-        input="in ", env=environment(), cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    process = commands.popen(arguments, cwd=tmp_path, env=environment(), **pipes)
+    said = process.communicate("in ", timeout=60)
 
-    assert (done.returncode, done.stdout, done.stderr) == (7, "in -- --start --state", "")
+    assert (process.returncode, *said) == (7, "in -- --start --state", "")
 
 
 def test_signals_reach_the_command_of_an_emulator_of_its_own(tmp_path):
@@ -653,7 +652,12 @@ def test_signal_during_the_start_leaves_nothing_behind(tmp_path):
     scratch = tmp_path / "scratch"
     scratch.mkdir()
 
-    with running(None, "--start", "--", "echo", "ran", TMPDIR=str(scratch)) as (process, lines):
+    # not forked, so that what it leaves behind would be known by its words
+    process = subprocess.Popen(
+        [*commands.COMMAND, *words(None, "--start", "--", "echo", "ran")], env=environment(TMPDIR=str(scratch)),
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    with read(process) as lines:
         eventually(lambda: list(scratch.rglob("server.log")))
         process.send_signal(signal.SIGTERM)
         code = process.wait(60)

@@ -4,16 +4,17 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import threading
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import pytest
 
 from emulator.services.fc.runtime.settings import faketime_library
 from emulator.testing import ApiError, Emulator
+from tests import commands
 
 pytestmark = pytest.mark.sdk
 
@@ -254,10 +255,9 @@ def test_a_trace_is_printed_and_sent_to_a_collector():
             localyun.topic("t").subscribe(sink.url)
             message = localyun.topic("t").publish("hello")
             localyun.settle()
-            done = subprocess.run(
-                [sys.executable, "-m", "emulator", "trace", message, "--otlp", address],
-                env={**os.environ, **localyun.env}, capture_output=True, text=True, check=False,
-            )  # fmt: skip
+            environment = {**os.environ, **localyun.env}
+            words = ["trace", message, "--otlp", address]
+            done = commands.run(words, cwd=Path.cwd(), env=environment, timeout=60)
     finally:
         collector.shutdown()
         thread.join()

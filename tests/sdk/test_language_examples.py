@@ -3,11 +3,11 @@
 import json
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests import commands
 from tests.jvm import JAVA, JAVAC
 from tests.own_pytest import environment
 
@@ -19,10 +19,7 @@ pytestmark = pytest.mark.sdk
 def run(folder, *command):
     env = environment()
     env["PYTHONPATH"] = str(ROOT)
-    return subprocess.run(
-        [sys.executable, "-m", "emulator", "exec", "--start", "--", *command],
-        cwd=folder, env=env, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    return commands.run(["exec", "--start", "--", *command], cwd=folder, env=env, timeout=None)
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")

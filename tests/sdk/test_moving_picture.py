@@ -2,12 +2,15 @@
 
 import pytest
 
+from tests import commands
+from tools import moving_picture
 from tools.moving_picture import FILES, pictures
 
 
 @pytest.mark.timeout(600)
-def test_picture_is_what_the_commands_print():
+def test_picture_is_what_the_commands_print(monkeypatch):
     """``python -m tools.moving_picture`` makes it again."""
+    monkeypatch.setattr(moving_picture, "subprocess", commands.Forking())
     made = list(pictures())
 
     assert len(made) == 2 * len(FILES)

@@ -1,6 +1,7 @@
 """The examples for users' own tests and pipelines, run as they would run them."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests import commands
 from tests.own_pytest import environment
 
 pytest.importorskip("mns")
@@ -47,7 +49,7 @@ class Pipeline:
         (folder / "tests" / "integration").mkdir()
         (folder / "tests" / "integration" / "test_unmodified.py").write_text(UNMODIFIED)
         programs = {
-            "localyun": f'#!/bin/sh\nexec "{sys.executable}" -m emulator "$@"\n',
+            "localyun": f'#!/bin/sh\nexec {shlex.join(commands.program())} "$@"\n',
             "python": f'#!/bin/sh\nexec "{sys.executable}" "$@"\n',
             "pip": "#!/bin/sh\n",
             "npm": NPM,

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,8 @@ import requests
 
 from emulator.cli.main import main
 from emulator.testing import Emulator
-from tests.own_pytest import environment, run_pytest
+from tests import commands
+from tests.own_pytest import FORKED, environment, run_pytest
 
 pytestmark = pytest.mark.sdk
 
@@ -67,11 +69,11 @@ def test_a_new_project_deploys_and_its_test_passes(tmp_path, template):
         pytest.skip("there is no npm")
     (tmp_path / "bin").mkdir()
     program = tmp_path / "bin" / "localyun"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m emulator "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(commands.program())} "$@"\n')
     program.chmod(0o755)
     clean = environment()
     path = f"{program.parent}{os.pathsep}{clean['PATH']}"
-    surroundings = {**clean, "PATH": path, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
+    surroundings = {**clean, "PATH": path, "PYTHONPATH": str(ROOT), **commands.shared()}
     folder = tmp_path / "my_own project"
 
     def run(*words: str, within: Path = tmp_path) -> subprocess.CompletedProcess[str]:
@@ -80,7 +82,7 @@ def test_a_new_project_deploys_and_its_test_passes(tmp_path, template):
         )
 
     made = run("localyun", "init", folder.name, "--template", template)
-    test = ("npm", "test") if template == "node" else (sys.executable, "-m", "pytest", "-p", "localyun", "-q")
+    test = ("npm", "test") if template == "node" else (sys.executable, "-m", "pytest", *FORKED, "-p", "localyun", "-q")
     tested = run(*test, within=folder)
     again = run("localyun", "init", folder.name, "--template", template)
 

@@ -1,11 +1,14 @@
 """What stands in for fork, sessions, locks, modes, alarms and exec on systems without them, forced on this one."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from emulator.kernel import system
+from tests import commands
 
 pytestmark = pytest.mark.sdk
 
@@ -36,10 +39,7 @@ def lacking(new_emulator, tmp_path):
 
 
 def localyun(emulator, *words):
-    return subprocess.run(
-        [sys.executable, "-m", "emulator", *words, "--state", str(emulator.state)],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    return commands.run([*words, "--state", str(emulator.state)], cwd=Path.cwd(), env=dict(os.environ), timeout=60)
 
 
 def test_functions_run_and_stay_warm_without_fork(lacking):

@@ -4,6 +4,7 @@ Each page starts in an empty folder with the reader's own files and with what th
 """
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from emulator.kernel.frozen import frozen
+from tests import commands
 from tests.architecture.test_snippets import FENCED, indented
+from tests.own_pytest import FORKED
 
 pytest.importorskip("mns")
 
@@ -75,7 +78,8 @@ class Page:
     """The part of a page from the heading *start* to the heading *end*, and what its reader has.
 
     ``files`` are the reader's, with the blocks of the page that ``shown`` names: language by file. ``before`` was typed
-    before, ``then`` is typed after a line. ``tools`` are programs without which the page is skipped.
+    before, ``then`` is typed after a line. ``tools`` are programs without which the page is skipped. The command of a
+    page is forked (tests/commands.py) unless it is ``loaded`` for each line, as a reader's is.
     """
 
     printed: tuple[str, ...]
@@ -87,6 +91,7 @@ class Page:
     before: str = ""
     then: Mapping[str, str] = {}
     tools: tuple[str, ...] = ()
+    loaded: bool = False
 
 
 TOOLS = """for tool in aliyun terraform fun s; do
@@ -101,6 +106,7 @@ PAGES = {
     "README.md": Page(
         then={"localyun tutorial run callback": "localyun stop"},
         printed=('execution Succeeded: {"s":"ok"}', "is serving", "stopped http"),
+        loaded=True,
     ),
     "docs/index.md": Page(
         files={"app.py": WORKER},
@@ -341,17 +347,22 @@ def shell(tmp_path):
     """Run lines in a shell whose `localyun`, `python` and `pytest` are those of this installation."""
     scripts = tmp_path / "bin"
     scripts.mkdir()
-    words = {"localyun": "-m emulator", "python": "", "python3": "", "pytest": "-m pytest -p localyun"}
-    for name, more in words.items():
-        (scripts / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {more} "$@"\n')
+
+    def write(name: str, *words: str) -> None:
+        (scripts / name).write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
         (scripts / name).chmod(0o755)
+
+    write("localyun", *commands.program())
+    write("python", sys.executable)
+    write("python3", sys.executable)
+    write("pytest", sys.executable, "-m", "pytest", *FORKED, "-p", "localyun")
     folder = tmp_path / "empty"
     folder.mkdir()
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("LOCALYUN_", "PYTEST_"))}
     environment = inherited | {
         "LOCALYUN_PORT": "0", "LOCALYUN_HTTPS_PORT": "0", "PYTHONPATH": str(ROOT), "SHELL": "/bin/sh",
-        "LC_ALL": "C.UTF-8", "BROWSER": "true", "PYTHONWARNINGS": "ignore",
-        "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
+        "LC_ALL": "C.UTF-8", "BROWSER": "true", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}", **commands.shared(),
     }  # fmt: skip
 
     def run(lines: str) -> subprocess.CompletedProcess[str]:
@@ -360,7 +371,7 @@ def shell(tmp_path):
             check=False,
         )  # fmt: skip
 
-    run.folder = folder
+    run.folder, run.write = folder, write
     yield run
     for state in folder.rglob(".localyun"):
         subprocess.run([scripts / "localyun", "stop"], cwd=state.parent, env=environment, check=False)
@@ -373,6 +384,8 @@ def test_what_a_page_says_to_type_works(name, shell):
     for tool in page.tools:
         if shutil.which(tool) is None:
             pytest.skip(f"needs {tool}")
+    if page.loaded:
+        shell.write("localyun", *commands.COMMAND)
     blocks = dict(reversed(FENCED.findall((ROOT / (page.name or name)).read_text(encoding="utf-8"))))
     for file, text in [*page.files.items(), *((file, blocks[language]) for file, language in page.shown.items())]:
         (shell.folder / file).parent.mkdir(parents=True, exist_ok=True)
