@@ -29,7 +29,7 @@ import traceback
 from pathlib import Path
 
 from emulator.kernel.system import own_command
-from tests import ready_certificates
+from tests import ready_certificates, ready_templates
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMAND = [sys.executable, "-m", "emulator"]
@@ -43,6 +43,7 @@ PROGRAM = (
     *("emulator.app", "emulator.composition", "emulator.cli.main", "emulator.cli.rehearsal", "yaml"),
     *(f"{_LANGUAGES}.fdl.reader", f"{_LANGUAGES}.statemachine.reader"),
     *(f"emulator.oss.{each}" for each in ("s3", "buckets", "settings", "objects", "uploads", "store")),
+    "emulator.console.app",
 )
 """What emulators and commands load, at once or when it is needed first: moto alone takes longer than most of them."""
 
@@ -134,6 +135,7 @@ class Parent:
             environment = os.environ | {"PYTHONPATH": str(ROOT)}
             if not modules:
                 environment[ready_certificates.VARIABLE] = str(ready_certificates.made())
+                environment[ready_templates.VARIABLE] = str(ready_templates.kept())
             self._process = subprocess.Popen(
                 command, cwd=ROOT, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -279,6 +281,7 @@ def _load(modules):
     if not modules:
         from emulator import app
 
+        ready_templates.use()
         app.CertificateAuthority = ready_certificates.authority(app.CertificateAuthority)
         subprocess.Popen = Background
     gc.collect()
