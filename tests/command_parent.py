@@ -18,7 +18,7 @@ import traceback
 from pathlib import Path
 
 from emulator.kernel.system import own_command
-from tests import commands, ready_certificates, ready_database, zygotes
+from tests import commands, ready_certificates, ready_database, ready_templates, zygotes
 from tests.fork_server import become, serve
 
 
@@ -36,6 +36,7 @@ def _load(modules):
     if not modules:
         from emulator import app
 
+        ready_templates.use()
         app.CertificateAuthority = ready_certificates.authority(app.CertificateAuthority)
         app.migrate = ready_database.migration(app.migrate, app._SCHEMAS)
         subprocess.Popen = Background

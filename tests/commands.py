@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 from emulator.kernel.system import own_command
-from tests import forking, ready_certificates, zygotes
+from tests import forking, ready_certificates, ready_templates, zygotes
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMAND = [sys.executable, "-m", "emulator"]
@@ -34,7 +34,7 @@ PROGRAM = (
     *(f"{_LANGUAGES}.fdl.reader", f"{_LANGUAGES}.statemachine.reader"),
     *(f"emulator.oss.{each}" for each in ("s3", "buckets", "settings", "objects", "uploads", "store")),
     *("emulator.deploy.seeds", "emulator.services.fc.catalog.archive", "emulator.lab.checkpoints.archive"),
-    *("ctypes", "encodings.ascii", "encodings.utf_8_sig"),
+    *("emulator.console.app", "ctypes", "encodings.ascii", "encodings.utf_8_sig"),
 )
 """What emulators and commands load, at once or when it is needed first: moto alone takes longer than most of them."""
 
@@ -135,6 +135,7 @@ def parent(*modules):
         environment[VARIABLE] = parent().address
     else:
         environment[ready_certificates.VARIABLE] = str(ready_certificates.made())
+        environment[ready_templates.VARIABLE] = str(ready_templates.kept())
     return forking.Server(
         lambda number: [sys.executable, "-m", "tests.command_parent", str(number), *modules], cwd=ROOT, env=environment,
         variable="" if modules else VARIABLE,

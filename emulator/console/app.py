@@ -7,8 +7,10 @@ content alone; otherwise the content is in the frame with navigation and search.
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import lru_cache, partial
+from hashlib import sha256
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 from flask import Flask, current_app, g, redirect, render_template, request
@@ -52,7 +54,7 @@ POSTED_BY_SCRIPT = "X-Post"
 def run(
     application: Callable[..., Any], request: Request, session: str, prefix: str, extra: Iterable[tuple[str, str]]
 ) -> Response:
-    """Return the answer of the WSGI *application*, with *extra* headers; browsers may cache static files.
+    """Return the answer of the WSGI *application*, with each of the *extra* headers that it lacks.
 
     Raises: ServiceError when the page shows an error and there is no session.
     """
@@ -149,8 +151,10 @@ def make_application(view: View, sessions: Sessions, tutorials: TutorialRuns) ->
     app.jinja_env.filters.update(
         body=body, breakable=breakable, decoded=decoded, iso=_iso, json=tree, quoted=quoted, said=_mistake, short=short
     )
+    app.url_defaults(_named_by_content)
     app.before_request(_begin)
     app.after_request(_told)
+    app.after_request(_kept)
     app.context_processor(_common)
     app.register_error_handler(ServiceError, _refused)
     app.register_error_handler(NotFound, _no_page)
@@ -187,6 +191,34 @@ def part(name: str, *shows: str, caller: Callable[[], str]) -> Markup:
 def showing(*names: str) -> str:
     """Return the value of ``data-shows``: the names that a part of a page shows."""
     return " ".join(written(each) for each in names)
+
+
+_KEEP_S = 365 * 24 * 3600
+
+
+def _named_by_content(endpoint: str, values: dict[str, Any]) -> None:
+    """Have the address of a static file change with what is in it, so that a browser need not ask for it again."""
+    if endpoint == "static":
+        values["v"] = _content(values["filename"])
+
+
+def _kept(answer: Answer) -> Answer:
+    """Let a browser keep a static file whose content has the digest in the address."""
+    found = request.endpoint == "static" and answer.status_code in {200, 304}
+    if found and request.args.get("v") == _content((request.view_args or {})["filename"]):
+        answer.cache_control.no_cache = None
+        answer.cache_control.max_age = _KEEP_S
+    return answer
+
+
+def _content(filename: str) -> str:
+    path = Path(current_app.static_folder or "", filename)
+    return _digest(path, path.stat().st_mtime_ns)
+
+
+@lru_cache
+def _digest(path: Path, _changed_ns: int) -> str:
+    return sha256(path.read_bytes()).hexdigest()[:16]
 
 
 def _begin() -> None:

@@ -28,20 +28,26 @@ _SWITCHES = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"),
     *("--hide-scrollbars", "--disable-background-networking", "--no-proxy-server"),
     *("--renderer-process-limit=1", "--disable-features=BackForwardCache,SpareRendererForSitePerProcess"),
+    "--js-flags=--no-opt,--no-maglev",
 )
-"""The last line: a page is shown by the process that has shown the one before it, as far as their sites allow.
+"""The last two lines save processor time. A page is shown by the process that has shown the one before it, as far as
+their sites allow: a process of its own for every page, one in reserve, and those of pages that one could go back to
+take half as much again. Scripts are not optimized: a page is left before that has paid.
+"""
 
-A process of its own for every page, one in reserve, and those of pages that one could go back to take half as much
-processor time again.
+STILL = "--disable-threaded-compositing"
+"""Has a browser lay out and paint when it is asked for sizes or a picture, and not whenever something has changed.
+
+It tells pages nothing of frames: neither what waits for the next one nor resizing.
 """
 
 
 @contextmanager
-def chromium(language="en", program=PROGRAM):
-    """Offer a driver whose browser prefers *language*; the browser ends with the context."""
+def chromium(language="en", program=PROGRAM, switches=()):
+    """Offer a driver whose browser prefers *language*, with further *switches*; the browser ends with the context."""
     options = Options()
     options.binary_location = program
-    for switch in (*_SWITCHES, f"--lang={language}", f"--accept-lang={language}"):
+    for switch in (*_SWITCHES, *switches, f"--lang={language}", f"--accept-lang={language}"):
         options.add_argument(switch)
     options.add_experimental_option("prefs", {"intl.accept_languages": language})
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
@@ -66,9 +72,14 @@ def renew(driver: Any) -> None:
     driver.execute_cdp_cmd("Network.clearBrowserCache", {})
 
 
+def size(driver: Any, width: int, height: int) -> None:
+    """Give the page a size in pixels."""
+    wanted = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", wanted)
+
+
 def resize(driver: Any, width: int, height: int, theme: str = "") -> None:
     """Give the page a size in pixels, and the theme ``light`` or ``dark``."""
-    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    size(driver, width, height)
     features = [{"name": "prefers-color-scheme", "value": theme}] if theme else []
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})

@@ -1,12 +1,13 @@
 """An emulator with something of everything, and a browser."""
 
+from contextlib import contextmanager
 from time import perf_counter
 
 import pytest
 
 from emulator.testing import Emulator
 from tests.console import scene
-from tests.console.browser import MISSING, WINDOWED, chromium, renew
+from tests.console.browser import MISSING, PROGRAM, WINDOWED, chromium, renew
 
 
 @pytest.fixture(scope="module")
@@ -19,12 +20,20 @@ def localyun(tmp_path_factory):
         yield kit
 
 
+@contextmanager
+def installed(program=PROGRAM, switches=()):
+    """Offer the driver of a browser; tests with it are left out where it is not installed."""
+    missing = MISSING if program else ["chromium"]
+    if missing:
+        pytest.skip(f"{' and '.join(missing)} missing; python3 dev.py browser installs what the console's tests need")
+    with chromium(program=program, switches=switches) as driver:
+        yield driver
+
+
 @pytest.fixture(scope="session")
 def one_browser():
-    """Chromium; tests with it are left out where it is not installed."""
-    if MISSING:
-        pytest.skip(f"{' and '.join(MISSING)} missing; python3 dev.py browser installs what the console's tests need")
-    with chromium() as driver:
+    """The browser of most tests."""
+    with installed() as driver:
         yield driver
 
 
@@ -50,9 +59,7 @@ def console(localyun, browser):
 @pytest.fixture
 def tabs(localyun):
     """A browser, let in, whose pages are hidden while another tab is in front."""
-    if MISSING or WINDOWED is None:
-        pytest.skip("chromium or its driver is missing; python3 dev.py browser installs what the console's tests need")
-    with chromium(program=WINDOWED) as driver:
+    with installed(WINDOWED) as driver:
         yield let_in(driver, localyun)
 
 

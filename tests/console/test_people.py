@@ -7,7 +7,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from tests.console import scene
-from tests.console.browser import resize
+from tests.console.browser import STILL, resize, size
+from tests.console.conftest import installed, let_in
 from tests.console.walking import eventually, opened, opened_alone, speak, text
 
 AXE = Path(__file__).with_name("node_modules") / "axe-core" / "axe.min.js"
@@ -31,6 +32,7 @@ _CATALOGUE = "Content-Type: text/plain"
 """The header of a catalogue is what it has for no text."""
 
 _SIZES = """
+window.dispatchEvent(new Event("resize"));
 return [
   document.documentElement.scrollWidth,
   [...document.querySelectorAll("main table")].filter((each) => each.scrollWidth > each.clientWidth + 1)
@@ -50,14 +52,23 @@ JUDGED = scene.PAGES | {"step": scene.PAGES["step"].replace("first", "second")}
 """A step is judged in an execution of three iterations; the fifty of the other are on the execution's own page."""
 
 
-def judged(console):
+@pytest.fixture(scope="module")
+def judge(localyun):
+    """A browser, let in, that draws nothing: pages have axe-core there, are measured, and nobody looks at them."""
+    with installed(switches=(STILL,)) as driver:
+        if AXE.exists():
+            axe = {"source": AXE.read_text(encoding="utf-8")}
+            driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", axe)
+        yield let_in(driver, localyun)
+
+
+def judged(judge):
     """What axe-core complains about on the page that is shown, each with three elements at most."""
-    console.execute_script(AXE.read_text(encoding="utf-8"))
-    return console.execute_async_script(_RUN)
+    return judge.execute_async_script(_RUN)
 
 
 @pytest.mark.parametrize("page", JUDGED.values(), ids=JUDGED)
-def test_page_is_for_everybody(console, localyun, page):
+def test_page_is_for_everybody(judge, localyun, page):
     """In both languages, each in one of the colour schemes: what is seen, on every screen, and what axe-core says.
 
     It has one heading, a title and the chosen language, and makes the browser log nothing. From a telephone to 4k, and
@@ -65,35 +76,32 @@ def test_page_is_for_everybody(console, localyun, page):
     the focus: links and controls do; steps of a graph have their links in the table of steps. Contrast, names, roles
     and landmarks are right, of what folds as well.
     """
-    try:
-        for language, scheme in (("en", "light"), ("zh", "dark")):
-            speak(console, localyun, language)
-            resize(console, WIDTHS[0], 1000, scheme)
-            opened_alone(console, localyun, page)
-            for width in WIDTHS:
-                resize(console, width, 1000, scheme)
-                shown, wider = console.execute_script(_SIZES)
-                assert shown <= width
-                assert width > NARROW or wider == [], (width, wider)
-            resize(console, 1280, 900, scheme)
-            seen = console.execute_script(_SEEN)
-            assert seen["headings"] == 1
-            assert seen["title"]
-            assert ("消息" in seen["nav"]) == (language == "zh")
-            assert _CATALOGUE not in seen["main"]
-            assert seen["unreachable"] == []
-            assert console.get_log("browser") == []
-            if AXE.exists():
-                console.execute_script(_UNFOLD)
-                assert judged(console) == [], (language, scheme)
-    finally:
-        resize(console, 1280, 900)
+    for language, scheme in (("en", "light"), ("zh", "dark")):
+        speak(judge, localyun, language)
+        resize(judge, WIDTHS[0], 1000, scheme)
+        opened_alone(judge, localyun, page)
+        for width in WIDTHS:
+            size(judge, width, 1000)
+            shown, wider = judge.execute_script(_SIZES)
+            assert shown <= width
+            assert width > NARROW or wider == [], (width, wider)
+        size(judge, 1280, 900)
+        seen = judge.execute_script(_SEEN)
+        assert seen["headings"] == 1
+        assert seen["title"]
+        assert ("消息" in seen["nav"]) == (language == "zh")
+        assert _CATALOGUE not in seen["main"]
+        assert seen["unreachable"] == []
+        assert judge.get_log("browser") == []
+        if AXE.exists():
+            judge.execute_script(_UNFOLD)
+            assert judged(judge) == [], (language, scheme)
     if not AXE.exists():
         pytest.skip(f"{AXELESS} and has not judged the page")
 
 
 @pytest.mark.skipif(not AXE.exists(), reason=AXELESS)
-def test_axe_finds_nothing_in_the_events_of_a_history(console, localyun):
+def test_axe_finds_nothing_in_the_events_of_a_history(judge, localyun):
     """Those that a page leaves out above, unfolded: a few of every kind, in both colour schemes."""
     steps = (
         "- {type: pass, name: first}\n- {type: wait, name: pause, duration: 1}\n- {type: fail, name: end, error: No}\n"
@@ -101,10 +109,10 @@ def test_axe_finds_nothing_in_the_events_of_a_history(console, localyun):
     localyun.flow("judged", f"version: v1\ntype: flow\nsteps:\n{steps}").start({"a": [1]}, name="whole").wait()
     complaints = {}
     for scheme in ("light", "dark"):
-        resize(console, 1280, 900, scheme)
-        opened(console, localyun, "/flows/judged/executions/whole")
-        console.execute_script("for (const each of document.querySelectorAll('main details')) each.open = true")
-        complaints[scheme] = judged(console)
+        resize(judge, 1280, 900, scheme)
+        opened(judge, localyun, "/flows/judged/executions/whole")
+        judge.execute_script("for (const each of document.querySelectorAll('main details')) each.open = true")
+        complaints[scheme] = judged(judge)
 
     assert complaints == {"light": [], "dark": []}
 

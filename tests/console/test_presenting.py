@@ -102,6 +102,28 @@ def test_jump_of_the_clock_can_be_followed(console, localyun):
     assert seen == sorted(seen)
 
 
+SLEEP = """
+const done = arguments[0];
+const clock = document.querySelector("time.clock");
+let jumping = false;
+const look = () => {
+  jumping ||= clock.classList.contains("jumping");
+  if (Date.parse(clock.dateTime) - Date.now() > -60_000) done(jumping);
+};
+new MutationObserver(look).observe(clock, { childList: true });
+const now = Date.now;
+Date.now = () => now() + 3_600_000;
+"""
+
+
+def test_clock_of_a_machine_that_has_slept_is_right_at_once(console, localyun):
+    """The emulator's clock has not been moved: there is nothing to follow."""
+    opened(console, localyun, "/clock")
+    console.set_script_timeout(60)
+
+    assert console.execute_async_script(SLEEP) is False
+
+
 def test_trace_is_a_waterfall_with_its_faults_and_choices(console, localyun):
     """From the request over step, message and push to the last effect; faults and choices stand out."""
     topic = localyun.topic("told")

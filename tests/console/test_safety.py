@@ -2,6 +2,7 @@
 
 import http.client
 import re
+from hashlib import sha256
 from urllib.parse import urlencode, urlsplit
 
 import pytest
@@ -36,6 +37,11 @@ def cookie(ask, localyun):
     """A session's cookie."""
     _, headers, _ = ask("GET", localyun.api.admin("POST", "console-link")["path"])
     return headers["Set-Cookie"].partition(";")[0]
+
+
+def static(page):
+    """The addresses of its scripts and styles."""
+    return [part.partition('"')[0] for part in page.split('src="')[1:] + page.split('rel="stylesheet" href="')[1:]]
 
 
 def token(page):
@@ -138,12 +144,31 @@ def test_link_works_for_a_minute_and_no_longer():
 def test_first_page_is_small(ask, cookie):
     """The first visit takes less than 150 kB, with scripts and styles."""
     _, _, page = ask("GET", f"{ROOT}/", None, Cookie=cookie)
-    names = [part.partition('"')[0] for part in page.split('src="')[1:] + page.split('rel="stylesheet" href="')[1:]]
+    names = static(page)
 
     total = len(page) + sum(len(ask("GET", name)[2]) for name in names)
 
     assert len(names) == 4
     assert total < 150_000
+
+
+def test_scripts_and_styles_are_kept_by_the_browser_until_they_change(ask, cookie):
+    """Their addresses have a digest of what is in them; under one of something else they are asked for again."""
+    pages = [ask("GET", f"{ROOT}{path}", None, Cookie=cookie)[2] for path in ("/", "/histories")]
+    names = {name for page in pages for name in static(page)}
+
+    kept = {ask("GET", name)[1]["Cache-Control"] for name in names}
+    others = {
+        ask("GET", other)[1]["Cache-Control"]
+        for name in names
+        for other in (name.partition("?")[0], f"{name}0", name.partition("?v=")[0] + "?v=0123456789abcdef")
+    }
+
+    digests = [sha256(ask("GET", name)[2].encode()).hexdigest() for name in names]
+    assert all(digest.startswith(name.partition("?v=")[2]) for name, digest in zip(names, digests, strict=True))
+    assert kept == {"max-age=31536000"}
+    assert others == {"no-cache"}
+    assert ask("GET", f"{ROOT}/static/no.js?v=0")[0] == 404
 
 
 @pytest.mark.parametrize("path", ["/", "/queues", "/functions", "/requests", "/clock", "/no/such/page"])

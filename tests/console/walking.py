@@ -15,9 +15,20 @@ def opened(console, localyun, page):
     return console.find_element(By.TAG_NAME, "main")
 
 
+_LEAVE = """
+const done = arguments[0];
+window.dispatchEvent(new Event("pagehide"));
+window.fetch = () => new Promise(() => {});
+XMLHttpRequest.prototype.send = () => {};
+const wait = () => document.querySelector(".htmx-request") ? setTimeout(wait, 5) : done();
+wait();
+"""
+"""Ends the streams of a page and lets nothing begin again; what it has asked for it still gets."""
+
+
 def opened_alone(console, localyun, page):
     """Open a page and forget what the browser has complained about so far, as of a request broken off by leaving."""
-    console.get("about:blank")
+    console.execute_async_script(_LEAVE)
     console.get_log("browser")
     return opened(console, localyun, page)
 

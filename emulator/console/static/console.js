@@ -237,9 +237,6 @@
     }
     for (const each of due) htmx.trigger(each, "look");
   };
-  age();
-  setInterval(() => document.hidden || age(), 1000);
-  document.addEventListener("console:shown", age);
 
   // On a narrow screen a row of a table is a card: each cell says what it is, and is left out when nothing is in it.
   const name = () => {
@@ -256,28 +253,49 @@
   name();
   document.addEventListener("console:shown", name);
 
-  // The clock goes on between two updates. A jump is run through in a second, so that the eye can follow it.
+  // A clock that is shown goes on between two updates. A jump is run through in a second, so that the eye can follow it.
   const JUMP_MS = 1000;
   const clocks = new WeakMap();
   const still = matchMedia("(prefers-reduced-motion: reduce)");
+  let jump = 0;
   const tick = () => {
+    const now = Date.now();
+    let jumps = false;
     for (const each of document.querySelectorAll("time[data-clock]")) {
       const aim = by(each);
-      const clock = clocks.get(each) || { aim, from: aim, since: 0 };
-      if (Math.abs(aim - clock.aim) > 2000) [clock.from, clock.since] = [clock.shown ?? clock.aim, performance.now()];
-      clock.aim = aim;
+      const runs = each.dataset.clock === "runs";
+      const clock = clocks.get(each) || { aim, runs, at: now, from: aim, since: 0 };
+      const expected = clock.aim + (clock.runs ? now - clock.at : 0);
+      if (Math.abs(aim - expected) > 2000) [clock.from, clock.since] = [clock.shown ?? clock.aim, performance.now()];
+      [clock.aim, clock.runs, clock.at] = [aim, runs, now];
       const part = still.matches ? 1 : Math.min(1, (performance.now() - clock.since) / JUMP_MS);
       const eased = 1 - (1 - part) ** 3;
+      const jumping = Boolean(clock.since) && part < 1;
       clock.shown = clock.since ? clock.from + (aim - clock.from) * eased : aim;
       clocks.set(each, clock);
       const text = new Date(clock.shown).toISOString();
       const shown = `${text.slice(0, 10)} ${text.slice(11, 19)}Z`;
-      each.classList.toggle("jumping", Boolean(clock.since) && part < 1);
+      each.classList.toggle("jumping", jumping);
       if (each.textContent !== shown) [each.dateTime, each.textContent] = [text, shown];
+      jumps ||= jumping;
     }
-    requestAnimationFrame(tick);
+    cancelAnimationFrame(jump);
+    jump = jumps ? requestAnimationFrame(tick) : 0;
   };
-  tick();
+
+  // Times change with every second of the emulator's clock, and when the page does; nothing happens in between.
+  let second = 0;
+  const pass = () => {
+    clearTimeout(second);
+    if (document.hidden) return;
+    age();
+    tick();
+    const clock = document.getElementById("ahead");
+    if (clock?.dataset.clock === "runs") second = setTimeout(pass, 1000 - (by(clock) % 1000));
+  };
+  pass();
+  document.addEventListener("visibilitychange", pass);
+  document.addEventListener("console:shown", pass);
 
   document.addEventListener("click", (event) => {
     const fold = event.target.closest(".fold");
