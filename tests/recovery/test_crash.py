@@ -17,13 +17,17 @@ ROOT = Path(__file__).resolve().parents[2]
 
 FORKING = """
 import sys
-from benchmarks.crash import __main__, process
+from benchmarks.crash import __main__, process, run
 from tests import commands
 commands.parent()
 process.subprocess = commands.Forking()
+run.LOAD_S = (0.05, 0.45)
 sys.exit(__main__.main())
 """
-"""The harness with emulators forked from a process of its own, which gets the orphans of those it has killed."""
+"""The harness with emulators forked from a process of its own, which gets the orphans of those it has killed.
+
+Its clients do all that they ever do many times over in half of the usual load between two kills.
+"""
 
 
 def harness(*words):

@@ -267,47 +267,6 @@ def test_two_clients_keep_to_their_own_instances(site, server, client, transport
     third.end()
 
 
-@pytest.mark.parametrize(("server", "client"), [("python", "python"), ("node", "node")])
-def test_clients_under_load_keep_apart_when_a_server_is_killed(site, server, client):
-    """Two clients in two instances, word after word; `kill -9` of one server leaves the other's words as they are."""
-    check_available(server)
-    check_available(client)
-    name, count = served(site, server, "streamable"), WORDS
-    ask = site.web(name)
-    url, host = f"{site.localyun.endpoint}/mcp", f"{name}.fc.localhost"
-    one, other = (Client(client, url, host, "streamable", *(f"{each}{number}" for number in range(count)))
-                  for each in "ab")  # fmt: skip
-
-    def talk(each, first, last):
-        for number in range(first, last):
-            if number:
-                each.go_on()
-            heard = each.said()
-            assert len(heard) == number + 2  # the instance, and all words so far
-        return heard
-
-    try:
-        with ThreadPoolExecutor() as both:
-            mine, theirs = both.map(lambda each: talk(each, 0, count // 2), (one, other))
-        status = ask("POST", "/die", "{}", Mcp_Session_Id=session_in(site, name, mine[0]))[0]
-        survived = talk(other, count // 2, count)
-        one.process.kill()
-        third = Client(client, url, host, "streamable", "c0")
-        anew = third.said()
-        third.end()
-        other.end()
-    finally:
-        for each in (one, other):
-            each.process.kill()
-            each.process.communicate(timeout=30)
-
-    assert status >= 500
-    assert mine[1:] == [f"a{number}" for number in range(count // 2)]
-    assert survived == [theirs[0], *(f"b{number}" for number in range(count))]
-    assert (mine[0] != theirs[0], anew[1:]) == (True, ["c0"])
-    assert anew[0] not in {mine[0], theirs[0]}
-
-
 def session_in(site, name, instance):
     """Return the session that is bound to an instance."""
     return next(each["session"] for each in sessions_of(site, name) if each["instance"] == instance)
@@ -336,9 +295,14 @@ def test_client_that_leaves_without_a_word_does_not_end_the_others(site):
 
 
 @frozen
-class Over:
-    """What two clients and the sessions' rows showed before and after `kill -9` of the emulator amid their words."""
+class Walk:
+    """What clients heard, and which sessions had rows, over `kill -9` of a server and then of the emulator."""
 
+    status: int
+    mine: list[str]
+    theirs: list[str]
+    survived: list[str]
+    anew: list[str]
     broken: bool
     before: Mapping[str, str]
     left: Mapping[str, str]
@@ -348,36 +312,47 @@ class Over:
 
 
 @pytest.fixture(scope="module", params=SERVERS)
-def over(request, tmp_path_factory):
-    """Two clients talk until all is killed; then one's session is asked for, and two others begin anew."""
+def walk(request, tmp_path_factory):
+    """Two clients talk until one's server is killed, the other and a third until all is; then two begin anew.
+
+    Before they do, one of the sessions of before is asked for.
+    """
     language = request.param
     check_available(language)
-    emulator = Emulator(state=tmp_path_factory.mktemp("over") / "state").start()
+    emulator = Emulator(state=tmp_path_factory.mktemp("walk") / "state").start()
     endless, half, clients = 2000, threading.Semaphore(0), []
 
-    def begin(site, name, count):
+    def client(site, name, letter, count):
         url, host = f"{site.localyun.endpoint}/mcp", f"{name}.fc.localhost"
-        words = [[f"{each}{number}" for number in range(count)] for each in "ab"]
-        clients[:] = [Client(language, url, host, "streamable", *each) for each in words]
-        return clients
+        words = [f"{letter}{number}" for number in range(count)]
+        clients.append(Client(language, url, host, "streamable", *words))
+        return clients[-1]
 
-    def talk(each, until):
-        """Return all that was heard up to *until* words; fails at the end of the emulator."""
+    def talk(each, first, until):
+        """Return all that was heard from the *first* word on; fails at the end of the emulator."""
         heard = []
-        for number in range(until):
+        for number in range(first, until):
             if number:
                 each.go_on()
             heard.append(each.said())
-            if number == WORDS // 2:
+            assert len(heard[-1]) == number + 2  # the instance, and all words so far
+            if number == first + WORDS // 2:
                 half.release()
         return heard
 
     try:
         site = Site(emulator.localyun)
         name = served(site, language, "streamable")
-        site.web(name)
+        ask = site.web(name)
         with ThreadPoolExecutor() as both:
-            talks = [both.submit(talk, each, endless) for each in begin(site, name, endless)]
+            pair = [client(site, name, letter, endless) for letter in "ab"]
+            mine, theirs = (heard[-1] for heard in both.map(lambda each: talk(each, 0, WORDS // 2), pair))
+            status, _, _ = ask("POST", "/die", "{}", Mcp_Session_Id=session_in(site, name, mine[0]))
+            survived = talk(pair[1], WORDS // 2, WORDS)[-1]
+            pair[0].process.kill()
+            third = client(site, name, "c", endless)
+            (anew,) = talk(third, 0, 1)
+            talks = [both.submit(talk, pair[1], WORDS, endless), both.submit(talk, third, 1, endless)]
             for _ in talks:
                 assert half.acquire(timeout=60), [each.exception(0) for each in talks]
             before = instances_by_session(site, name)
@@ -385,8 +360,6 @@ def over(request, tmp_path_factory):
             for each in clients:
                 each.process.kill()
             broken = [each.exception(60) is not None for each in talks]
-        for each in clients:
-            each.process.communicate(timeout=30)
         emulator.stop()
         emulator.start()
         site = Site(emulator.localyun)
@@ -395,18 +368,23 @@ def over(request, tmp_path_factory):
         kinds = {"Accept": "application/json, text/event-stream", "Content_Type": "application/json"}
         told = 0
         if language == "python":  # one server is enough to show it
-            told, _, _ = site.asker(name)("POST", "/mcp", asked, Mcp_Session_Id=next(iter(before)), **kinds)
+            session = next(session for session, instance in before.items() if instance)
+            told, _, _ = site.asker(name)("POST", "/mcp", asked, Mcp_Session_Id=session, **kinds)
         after = instances_by_session(site, name)
         with ThreadPoolExecutor() as both:
-            heard = list(both.map(lambda each: talk(each, WORDS), begin(site, name, WORDS)))
-        for each in clients:
+            pair = [client(site, name, letter, WORDS) for letter in "ab"]
+            heard = list(both.map(lambda each: talk(each, 0, WORDS), pair))
+        for each in pair:
             each.end()
     finally:
         for each in clients:
             each.process.kill()
             each.process.communicate(timeout=30)
         emulator.stop()
-    return Over(broken=all(broken), before=before, left=left, told=told, after=after, heard=heard)
+    return Walk(
+        status=status, mine=mine, theirs=theirs, survived=survived, anew=anew, broken=all(broken), before=before,
+        left=left, told=told, after=after, heard=heard,
+    )  # fmt: skip
 
 
 def instances_by_session(site, name):
@@ -414,25 +392,36 @@ def instances_by_session(site, name):
 
 
 @pytest.mark.timeout(300)
-def test_clients_under_load_keep_apart_over_the_end_of_the_emulator(over):
-    """Their rows stay, without their instances, and what they begin anew is their own."""
-    assert over.broken
-    assert (len(over.before), len(set(over.before.values()))) == (2, 2)
-    assert over.left == dict.fromkeys(over.before, "")
-    for mine, letter in zip(over.heard, "ab", strict=True):
-        assert [each[1:] for each in mine] == [[f"{letter}{n}" for n in range(upto)] for upto in range(1, WORDS + 1)]
-    where = [{each[0] for each in mine} for mine in over.heard]
-    assert [len(each) for each in where] == [1, 1]
-    assert len({*where[0], *where[1], *over.before.values()}) == 4
+def test_clients_under_load_keep_apart_when_a_server_is_killed(walk):
+    """Two clients in two instances, word after word; `kill -9` of one server leaves the other's words as they are."""
+    assert walk.status >= 500
+    assert walk.mine[1:] == [f"a{number}" for number in range(WORDS // 2)]
+    assert walk.survived == [walk.theirs[0], *(f"b{number}" for number in range(WORDS))]
+    assert (walk.mine[0] != walk.theirs[0], walk.anew[1:]) == (True, ["c0"])
+    assert walk.anew[0] not in {walk.mine[0], walk.theirs[0]}
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("over", ["python"], indirect=True)
-def test_client_of_a_killed_emulator_is_told_to_begin_anew(over):
+def test_clients_under_load_keep_apart_over_the_end_of_the_emulator(walk):
+    """Their rows stay, without their instances, and what they begin anew is their own."""
+    instances = [instance for instance in walk.before.values() if instance]
+    assert walk.broken
+    assert sorted(instances) == sorted([walk.survived[0], walk.anew[0]])
+    assert walk.left == dict.fromkeys(walk.before, "")
+    for mine, letter in zip(walk.heard, "ab", strict=True):
+        assert [each[1:] for each in mine] == [[f"{letter}{n}" for n in range(upto)] for upto in range(1, WORDS + 1)]
+    where = [{each[0] for each in mine} for mine in walk.heard]
+    assert [len(each) for each in where] == [1, 1]
+    assert len({*where[0], *where[1], *instances}) == 4
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("walk", ["python"], indirect=True)
+def test_client_of_a_killed_emulator_is_told_to_begin_anew(walk):
     """The rows of Streamable sessions survive `kill -9`, their servers do not: these say that they know no session."""
-    assert over.told == 404
-    assert over.after.keys() == over.before.keys()
-    assert len([instance for instance in over.after.values() if instance]) == 1
+    assert walk.told == 404
+    assert walk.after.keys() == walk.before.keys()
+    assert len([instance for instance in walk.after.values() if instance]) == 1
 
 
 WAITING = """
