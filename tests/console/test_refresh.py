@@ -53,6 +53,29 @@ def test_page_looks_again_when_a_time_that_it_shows_has_come(console, localyun):
     assert eventually(console, lambda: console.execute_script(ASKED)) == ["content"]
 
 
+AT_ONCE = """
+window.EventSource = class {
+  addEventListener(name, then) {
+    if (name === "change") queueMicrotask(() => then(new MessageEvent(name, { data: "*" })));
+  }
+  close() {}
+};
+"""
+"""What is told of changes is that something has changed, once, while the last scripts of a page are loaded."""
+FETCHED = "return performance.getEntriesByType('resource').some((each) => each.initiatorType === 'xmlhttprequest')"
+
+
+def test_page_shows_what_has_changed_before_all_its_scripts_were_there(console, localyun):
+    """It is told of changes when it can ask for what shows them."""
+    added = console.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": AT_ONCE})
+    try:
+        opened(console, localyun, "/flows/approve/executions/first")
+    finally:
+        console.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
+
+    assert eventually(console, lambda: console.execute_script(FETCHED))
+
+
 def test_overview_asks_for_parts_of_it(console, localyun):
     """A request of a client is in the list of what just happened; nothing else of the page is made anew."""
     looked_at(console, localyun, "/")

@@ -137,15 +137,19 @@
       });
     }
   };
-  document.addEventListener("visibilitychange", () => {
+  const heed = () => {
     while (streams.length) streams.pop().close();
     if (!document.hidden) listen();
-  });
+  };
   window.addEventListener("pagehide", () => {
     while (streams.length) streams.pop().close();
   });
   window.addEventListener("pageshow", (event) => event.persisted && listen());
-  if (!document.hidden) listen();
+  // htmx takes nothing before it has seen the page: when all scripts are there, which the last may be long after this.
+  document.addEventListener("DOMContentLoaded", () => {
+    heed();
+    document.addEventListener("visibilitychange", heed);
+  });
 
   // Forms are sent by script: a refusal stands in the form, and what was typed stays.
   const refuse = (form, text) => {
@@ -293,7 +297,9 @@
     const clock = document.getElementById("ahead");
     if (clock?.dataset.clock === "runs") second = setTimeout(pass, 1000 - (by(clock) % 1000));
   };
-  pass();
+  age();
+  tick();
+  document.addEventListener("DOMContentLoaded", pass);
   document.addEventListener("visibilitychange", pass);
   document.addEventListener("console:shown", pass);
 
