@@ -50,6 +50,8 @@ class AgentProcess(InstanceProcess):
         self._turning = 0
         self._turned: asyncio.Future[None] | None = None
         self._about: tuple[object, ...] = ()
+        self._unsent: list[Pending] = []
+        """Calls for a process that had ended, which has not been heard out yet."""
 
     def boot_frame(self, *, isolated: bool, mark: bool, more: Mapping[str, Any] = _NOTHING) -> Header:
         """Return the frame before the first call: the function's settings, and *more* fields for the agent of a family.
@@ -110,8 +112,9 @@ class AgentProcess(InstanceProcess):
         """Hand over a call; see `InstanceProcess`."""
         future: Pending = self._loop.create_future()
         if self._lost or self.gone.done():
-            written = self._last_words()
-            future.set_result(Exit(memory_kb=self._memory_kb, unread=True, fatal=self._fatal, written=written))
+            self._unsent.append(future)
+            if self._lost or self._over:  # else what it sent before its end is still to come: why it could not start
+                self._refuse_unsent()
             return future
         sequence = self._ids.secret(8).hex()  # the program must not guess that of another call
         self._pending[sequence] = future
@@ -248,6 +251,13 @@ class AgentProcess(InstanceProcess):
         if turned is not None:
             turned.set_result(None)
 
+    def _refuse_unsent(self) -> None:
+        unsent, self._unsent = self._unsent, []
+        for future in unsent:
+            if not future.done():
+                written = self._last_words()
+                future.set_result(Exit(memory_kb=self._memory_kb, unread=True, fatal=self._fatal, written=written))
+
     def _last_words(self) -> str:
         """Return what the program wrote last, before it could take a call."""
         return ""
@@ -272,6 +282,7 @@ class AgentProcess(InstanceProcess):
                 unread = sequence not in self._began
             ended = Exit(memory_kb=self._memory_kb, unread=unread, fatal=self._fatal, written=self._last_words())
             self._resolve(sequence, ended)
+        self._refuse_unsent()
         for sequence in list(self._streams):
             self._end_stream(sequence, ConnectionLost("the process has ended"))
         self.listener.ended(self._memory_kb)

@@ -5,13 +5,19 @@ import json
 import os
 import re
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from emulator.kernel import system
+from emulator.kernel.ids import RandomIds
 from emulator.kernel.turnstile import Turnstile
+from emulator.services.fc.runtime.agent import AgentProcess
+from emulator.services.fc.runtime.bootstrap.python.frames import encode
 from emulator.services.fc.runtime.debugger import Deadline, DeadlineClock
 from emulator.services.fc.runtime.model import InstanceStartFailed, ResponseTooLarge, RuntimeUnavailable
+from emulator.services.fc.runtime.process import INVOKE
+from emulator.services.fc.runtime.settings import RuntimeSettings
 from tests.waiting import until
 
 EXITED = (
@@ -389,6 +395,18 @@ async def test_missing_code_folder_fails_the_start(functions, method):
         with pytest.raises(InstanceStartFailed, match="nowhere"):
             await pool.invoke(image, functions.invocation())
         await until(lambda: not pool.instances(image.family))
+
+
+async def test_call_of_a_process_that_has_just_ended_is_told_why_it_could_not_start():
+    """Its end may be known before its last frame has been read."""
+    process = AgentProcess(Mock(), RuntimeSettings(), RandomIds())
+    process.exited(1000)
+
+    call = process.begin(INVOKE, Mock())
+    process.channel.feed(encode({"fatal": "nowhere"}))
+    outcome = await call
+
+    assert (outcome.unread, outcome.fatal) == (True, "nowhere")
 
 
 @pytest.mark.parametrize("method", ["fork", "exec"])
