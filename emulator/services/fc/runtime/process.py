@@ -5,8 +5,10 @@
 """
 
 import asyncio
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -186,10 +188,19 @@ class Channel(asyncio.BufferedProtocol):
             self.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Report the end."""
-        self._transport = None
+        """Report the end, after what was sent before it."""
+        transport, self._transport = self._transport, None
+        if (
+            isinstance(exc, ConnectionError) and transport is not None
+        ):  # a write found the other end gone, before a read
+            self._read_rest(transport.get_extra_info("socket"))
         self._ended.set_result(None)
         self._on_lost(self._broken or exc)
+
+    def _read_rest(self, sock: Any) -> None:
+        with suppress(OSError):  # nothing is left, or the system does not read sockets as files
+            while self._broken is None and (data := os.read(sock.fileno(), _CHUNK)):
+                self.feed(data)
 
     async def hear_out(self, limit_s: float) -> None:
         """Wait for the frames that a process sent before it ended, for *limit_s* seconds at most."""

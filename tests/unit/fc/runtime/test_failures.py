@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import re
+import socket
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -16,7 +17,7 @@ from emulator.services.fc.runtime.agent import AgentProcess
 from emulator.services.fc.runtime.bootstrap.python.frames import encode
 from emulator.services.fc.runtime.debugger import Deadline, DeadlineClock
 from emulator.services.fc.runtime.model import InstanceStartFailed, ResponseTooLarge, RuntimeUnavailable
-from emulator.services.fc.runtime.process import INVOKE
+from emulator.services.fc.runtime.process import INVOKE, Channel
 from emulator.services.fc.runtime.settings import RuntimeSettings
 from tests.waiting import until
 
@@ -407,6 +408,22 @@ async def test_call_of_a_process_that_has_just_ended_is_told_why_it_could_not_st
     outcome = await call
 
     assert (outcome.unread, outcome.fatal) == (True, "nowhere")
+
+
+async def test_what_was_sent_before_the_end_is_read_when_a_write_finds_the_end():
+    """Also where nothing has been read yet, since the write came first."""
+    heard, lost = [], []
+    ours, theirs = socket.socketpair()
+    channel = Channel(lambda header, _payload: heard.append(header), lost.append, 1000)
+    await asyncio.get_running_loop().create_connection(lambda: channel, sock=ours)
+    theirs.sendall(encode({"fatal": "nowhere"}) + encode({"more": "x" * 20_000}))
+    theirs.close()
+
+    channel.send({"call": 1})
+    await until(lambda: lost)
+
+    assert heard == [{"fatal": "nowhere"}, {"more": "x" * 20_000}]
+    assert isinstance(lost[0], ConnectionError)
 
 
 @pytest.mark.parametrize("method", ["fork", "exec"])
