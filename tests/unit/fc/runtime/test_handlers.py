@@ -55,6 +55,26 @@ async def test_syntax_error_lists_file_line_and_source(functions):
     assert len(error["stackTrace"]) == 4
 
 
+@pytest.mark.parametrize(
+    ("chosen", "after"), [("", "usual"), ("gc.set_threshold(5, 6, 7)", "chosen"), ("gc.disable()", "off")]
+)
+async def test_no_garbage_is_looked_for_while_a_module_is_loaded(functions, chosen, after):
+    """It looks for some from then on, unless the module has chosen something else."""
+    code = f"""
+import gc
+while_loading = gc.get_threshold()[0]
+{chosen}
+def handler(event, context):
+    threshold = gc.get_threshold()
+    kept = "chosen" if threshold == (5, 6, 7) else "usual" if threshold[0] > 5 else "none"
+    return [while_loading, kept if gc.isenabled() else "off"]
+"""
+    image = functions.image(code)
+    result = (await functions.calls(image, b""))[0]
+
+    assert json.loads(result.body) == [0, after]
+
+
 async def test_handler_without_a_dot_is_an_invalid_name(functions):
     """Nothing is imported for it."""
     result, _ = await load_error(functions, handler="xyz")
