@@ -19,6 +19,7 @@ from emulator.kernel.clock import SECOND, AdjustableClock, Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.instrumentation import Busy, Observed, Upcoming, Waiting, Watchers
 from emulator.kernel.timers import AT_ONCE, LoopTimers
+from emulator.lab.clock_table import keep_clock, load_clock
 from emulator.lab.errors import LabError
 from emulator.storage.database import Database
 from emulator.wire.dates import iso_millis
@@ -66,35 +67,6 @@ _QUIET_TURNS = 3
 Look = Callable[[], bool]
 Watch = Callable[[Callable[[], None]], Callable[[], None]]
 """Registers a callback for the end of any work and returns the function that removes it."""
-
-
-def load_clock(
-    database: Database, clock: AdjustableClock, start_at: Millis | None = None, *, frozen: bool = False
-) -> None:
-    """Restore the time of an earlier run; a clock that was moved forward does not fall back.
-
-    A new state begins at *start_at*, the real time without it; with *frozen* the clock stands still.
-    """
-    row = database.read("SELECT offset_ms, frozen_at FROM lab_clock").fetchone()
-    if row is not None:
-        clock.restore(row[0], row[1])
-    elif start_at is not None:
-        clock.restore(start_at - clock.system(), start_at if frozen else None)
-        _keep_clock(database, clock)
-    if frozen and clock.frozen_at is None:
-        clock.freeze()
-        _keep_clock(database, clock)
-
-
-def _keep_clock(database: Database, clock: AdjustableClock) -> None:
-    if not clock.is_adjusted:
-        database.write("DELETE FROM lab_clock")
-        return
-    database.write(
-        "INSERT INTO lab_clock (id, offset_ms, frozen_at) VALUES (1, ?, ?) "
-        "ON CONFLICT (id) DO UPDATE SET offset_ms = excluded.offset_ms, frozen_at = excluded.frozen_at",
-        (clock.offset_ms, clock.frozen_at),
-    )
 
 
 @frozen
@@ -459,6 +431,6 @@ class TimeControl:
         self._after_change()
 
     def _after_change(self) -> None:
-        _keep_clock(self._database, self._clock)
+        keep_clock(self._database, self._clock)
         self._timers.clock_moved()
         self._moved()

@@ -5,7 +5,8 @@ from emulator.services.workflow.engine.language import DefinitionError
 from emulator.services.workflow.engine.run import load_run
 from emulator.services.workflow.engine.store import EngineStore, recorded
 from emulator.services.workflow.engine.tokens import Mint
-from emulator.services.workflow.executions.store import ExecutionStore, MapRunStore
+from emulator.services.workflow.executions.map_run_store import MapRunStore
+from emulator.services.workflow.executions.store import ExecutionStore
 from emulator.services.workflow.flows.store import FlowStore
 from emulator.services.workflow.languages.programs import Programs
 from emulator.services.workflow.limits import DOCUMENTED

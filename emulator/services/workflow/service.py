@@ -17,10 +17,13 @@ from emulator.services.workflow.engine.store import EngineStore, recorded
 from emulator.services.workflow.engine.tokens import Mint
 from emulator.services.workflow.errors import WorkflowError
 from emulator.services.workflow.executions.effects import Effects
-from emulator.services.workflow.executions.executions import EndWaiters, Executions, Reports, Retention
+from emulator.services.workflow.executions.executions import EndWaiters, Executions
+from emulator.services.workflow.executions.map_run_store import MapRunStore
 from emulator.services.workflow.executions.map_runs import MapRuns
 from emulator.services.workflow.executions.metering import amounts, of_express, of_history
-from emulator.services.workflow.executions.store import ExecutionStore, MapRunStore
+from emulator.services.workflow.executions.reports import Reports
+from emulator.services.workflow.executions.retention import Retention
+from emulator.services.workflow.executions.store import ExecutionStore
 from emulator.services.workflow.flows.flows import Flows, Versions
 from emulator.services.workflow.flows.store import FlowStore
 from emulator.services.workflow.languages.programs import Programs

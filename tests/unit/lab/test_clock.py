@@ -9,7 +9,8 @@ import pytest
 from emulator.kernel.clock import AdjustableClock, Millis
 from emulator.kernel.instrumentation import Busy, Upcoming, Waiting
 from emulator.kernel.timers import LoopTimers
-from emulator.lab.clock import SkipEnded, TimeControl, load_clock
+from emulator.lab.clock import SkipEnded, TimeControl
+from emulator.lab.clock_table import load_clock
 from emulator.lab.errors import LabError
 from emulator.storage.database import Database
 from emulator.storage.migration import Schema, migrate

@@ -16,8 +16,10 @@ from emulator.services.workflow.engine.store import Orphan
 from emulator.services.workflow.engine.tasks import TaskCaller, child_of, refused, target_of
 from emulator.services.workflow.engine.turns import Ended
 from emulator.services.workflow.errors import ExecutionAlreadyExists, WorkflowError
-from emulator.services.workflow.executions.executions import EndWaiters, Executions, Reports, Retention
+from emulator.services.workflow.executions.executions import EndWaiters, Executions
 from emulator.services.workflow.executions.map_runs import MapRuns
+from emulator.services.workflow.executions.reports import Reports
+from emulator.services.workflow.executions.retention import Retention
 from emulator.services.workflow.executions.store import ExecutionStore
 from emulator.services.workflow.model import ExecutionId, Status
 from emulator.services.workflow.ports import (

@@ -1,36 +1,29 @@
-"""Executions: started, shown, listed, stopped and removed; long polls for their end; reports of their tasks' ends.
+"""Executions: started, shown, listed and stopped; long polls for their end.
 
 Express executions are short, run under a name that is made unique, and their starters wait for the end. They run on the
 same engine as all others and are kept like them, so their history can be read, and one that a crash of the emulator
 interrupts goes on at the next start.
 
-Executions that ended long ago, and what belongs to deleted flows, are removed in small portions. How long the cloud
-keeps executions is not documented for this API; here it is a setting. A name is free again once its execution has gone.
-
 Source: standard and express, Serverless Workflow guide; StartExecution and StartSyncExecution, API reference.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable
 from itertools import count
 
-from emulator.kernel.clock import DAY, HOUR, SECOND, Clock, Millis
+from emulator.kernel.clock import SECOND, Clock, Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
-from emulator.kernel.timers import Timers, look_again_at
+from emulator.kernel.timers import Timers
 from emulator.services.workflow import limits
 from emulator.services.workflow.engine.driver import Driver
 from emulator.services.workflow.engine.json_text import NotAnObject, parse_object
-from emulator.services.workflow.engine.language import Reported, Result, StopAsked
-from emulator.services.workflow.engine.model import Phase, Task
-from emulator.services.workflow.engine.tokens import Mint, TaskToken, read_token
+from emulator.services.workflow.engine.language import StopAsked
 from emulator.services.workflow.errors import (
     ExecutionAlreadyCompleted,
     ExecutionAlreadyExists,
     ExecutionNotExists,
-    TaskAlreadyCompleted,
     WorkflowError,
     invalid,
 )
@@ -52,14 +45,6 @@ from emulator.services.workflow.model import (
 
 _log = logging.getLogger(__name__)
 
-FIRST_LOOK_MS = 10 * SECOND
-LOOK_MS = HOUR
-PORTION_ROWS = 500
-"""How many rows are removed at a time, which takes a few milliseconds."""
-
-PAUSE_MS = 20
-
-_TIMER = ("workflow", "retention")
 _ABOVE_ALL_IDS = 2**63 - 1
 
 
@@ -329,129 +314,3 @@ def checked_input(text: str) -> str:
     except NotAnObject as error:
         raise invalid(f"Input must be a JSON object: {error}") from error
     return text
-
-
-class Reports:
-    """Accepts reports of tasks. *execution* returns an execution by tenant, flow and name.
-
-    It raises FlowNotExists or ExecutionNotExists.
-    """
-
-    def __init__(self, engine: Driver, mint: Mint, execution: Callable[[Tenant, str, str], ExecutionRecord]) -> None:
-        self._engine = engine
-        self._mint = mint
-        self._execution = execution
-
-    def succeeded(self, tenant: Tenant, token: str, output: str) -> int:
-        """Complete the attempt *token* was made for and return the id of the event.
-
-        Raises: InvalidArgument, FlowNotExists, ExecutionNotExists, TaskAlreadyCompleted.
-        """
-        try:
-            parse_object(output)
-        except NotAnObject as error:
-            raise invalid(f"Output must be a JSON object: {error}") from error
-        return self.accept(tenant, token, Result(output=output))
-
-    def failed(self, tenant: Tenant, token: str, error: str, cause: str) -> int:
-        """Fail the attempt *token* was made for and return the id of the event.
-
-        Raises: InvalidArgument, FlowNotExists, ExecutionNotExists, TaskAlreadyCompleted.
-        """
-        return self.accept(tenant, token, Result(error=error, cause=cause))
-
-    def accept(self, tenant: Tenant, text: str, result: Result, reported: ExecutionId | None = None) -> int:
-        """Complete the attempt the token *text* was made for and return the id of the event.
-
-        *reported* is an ended execution whose end this is.
-
-        Raises: InvalidArgument, FlowNotExists, ExecutionNotExists, TaskAlreadyCompleted.
-        """
-        token = read_token(text)
-        if token is None:
-            raise invalid("TaskToken is not a task token.")
-        record = self._execution(tenant, token.flow, token.execution)
-        if not self._mint.vouches_for(token, tenant, record.started_at):
-            raise invalid("TaskToken is not a task token.")
-        name = f"{token.flow}:{token.execution}:{token.entry}"
-        if not record.is_open:
-            raise TaskAlreadyCompleted(task=name)
-        self._check_waiting(record.id, token, name)
-        recorded = self._engine.deliver(record.id, Reported(token.entry, token.attempt, result), reported)
-        if not recorded:
-            raise TaskAlreadyCompleted(task=name)
-        return recorded[-1].id
-
-    def _check_waiting(self, execution: ExecutionId, token: TaskToken, name: str) -> None:
-        state = self._engine.look(execution)
-        live = state.find(token.entry) if state is not None else None
-        if live is None:
-            raise TaskAlreadyCompleted(task=name)
-        entry = live[1]
-        step = entry.step
-        if isinstance(step, Task) and step.pattern == "requestResponse":
-            raise invalid("The task does not wait for a report; its pattern is requestResponse.")
-        if token.attempt != entry.retries or entry.phase not in {Phase.CALLING, Phase.SUBMITTED}:
-            raise TaskAlreadyCompleted(task=name)
-
-
-class Retention:
-    """Removes executions that ended more than *kept_days* ago (0 keeps them for ever), and deleted flows.
-
-    *is_writable* returns whether the tick can write, or calls what it is given once it can.
-    """
-
-    def __init__(
-        self,
-        store: ExecutionStore,
-        timers: Timers,
-        clock: Clock,
-        kept_days: int,
-        is_writable: Callable[[Callable[[], None]], bool],
-    ) -> None:
-        self._store = store
-        self._timers = timers
-        self._clock = clock
-        self._kept_ms = kept_days * DAY
-        self._is_writable = is_writable
-        self._sweeping = False
-        self._closed = False
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether no row of a deleted flow can be removed now."""
-        return not self._sweeping
-
-    def start(self) -> None:
-        """Start removing executions older than *kept_days*, some time after the start of the emulator."""
-        self._closed = False
-        if self._kept_ms:
-            self._look_at(Millis(self._clock.now() + FIRST_LOOK_MS))
-
-    def close(self) -> None:
-        """Stop removing executions until `start`."""
-        self._closed = True
-        self._timers.cancel(_TIMER)
-
-    def sweep(self) -> None:
-        """Remove the rows of deleted flows, a portion in each of the next turns of the loop."""
-        if not self._sweeping:
-            self._sweeping = True
-            asyncio.get_running_loop().call_soon(self._sweep_some)
-
-    def _sweep_some(self) -> None:
-        if not self._closed and not self._is_writable(self._sweep_some):
-            return
-        self._sweeping = False
-        if not self._closed and self._store.clear_deleted(PORTION_ROWS):
-            self.sweep()
-
-    def _look(self) -> None:
-        now = self._clock.now()
-        if self._store.clear_ended(Millis(now - self._kept_ms), PORTION_ROWS):
-            self._look_at(Millis(now + PAUSE_MS))
-        else:
-            self._look_at(look_again_at(self._store.first_end(), self._kept_ms, now, LOOK_MS))
-
-    def _look_at(self, time: Millis) -> None:
-        self._timers.call_at(time, _TIMER, self._look)

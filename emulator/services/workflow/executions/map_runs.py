@@ -24,7 +24,7 @@ from emulator.services.workflow.engine.model import all_steps
 from emulator.services.workflow.engine.tokens import read_token
 from emulator.services.workflow.errors import WorkflowError
 from emulator.services.workflow.executions.executions import Executions
-from emulator.services.workflow.executions.store import MapRunStore
+from emulator.services.workflow.executions.map_run_store import MapRunStore
 from emulator.services.workflow.flows.flows import Flows
 from emulator.services.workflow.flows.store import FlowStore
 from emulator.services.workflow.languages.programs import Programs

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from emulator.kernel.clock import DAY
-from emulator.services.workflow.executions.executions import FIRST_LOOK_MS, Retention
+from emulator.services.workflow.executions.retention import FIRST_LOOK_MS, Retention
 from tests.unit.workflow.conftest import WORLD
 
 ONE_PASS = "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: p}\n"
