@@ -21,6 +21,12 @@ from emulator.kernel.system import own_command
 from tests import commands, ready_certificates, ready_database, ready_templates, zygotes
 from tests.fork_server import become, serve
 
+_OF_CHILDREN = (
+    *("cryptography.x509", "emulator.http.certificates"),
+    *(f"cryptography.hazmat.primitives.{each}" for each in ("serialization", "asymmetric.rsa", "asymmetric.ec")),
+)
+"""What the children load that make certificates and sign pushes, which takes ten times as long as what they do."""
+
 
 def _load(modules):
     """Import *modules*, or what commands use; collections later look at what was made since."""
@@ -35,8 +41,11 @@ def _load(modules):
             importlib.import_module(name)
     if not modules:
         from emulator import app
+        from emulator.auth import push
+        from emulator.http import certificates
 
         ready_templates.use()
+        push.start_module = certificates.start_module = commands.module_starter(*_OF_CHILDREN)
         app.CertificateAuthority = ready_certificates.authority(app.CertificateAuthority)
         app.migrate = ready_database.migration(app.migrate, app._SCHEMAS)
         subprocess.Popen = Background

@@ -11,6 +11,7 @@ from a process of their own.
 `program` is what a shell, or any other program, starts to have such a process (tests/forked_command.py).
 """
 
+import asyncio
 import functools
 import os
 import subprocess
@@ -21,6 +22,8 @@ from emulator.kernel.system import own_command
 from tests import forking, ready_certificates, ready_templates, zygotes
 
 ROOT = Path(__file__).resolve().parent.parent
+_CLIENT = [sys.executable, "-I", "-S", "-B", str(ROOT / "tests" / "forked_command.py")]
+_MODULE = "import runpy, sys; runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
 COMMAND = [sys.executable, "-m", "emulator"]
 _OF_PYTHON = ("PYTHON", "LC_", "LANG", "COVERAGE_PROCESS", "LOCALYUN_WITHOUT")
 """Variables that are read when Python starts or modules are imported."""
@@ -104,15 +107,44 @@ def program():
 
     Where the variables of a call say how Python itself starts, the program becomes the ordinary command.
     """
-    if not FORK:
-        return COMMAND
-    client = str(ROOT / "tests" / "forked_command.py")
-    return [sys.executable, "-I", "-S", "-B", client, parent().address]
+    return [*_CLIENT, parent().address] if FORK else COMMAND
+
+
+def module_starter(*loaded):
+    """Return what does as `emulator.kernel.tasks.start_module` does, forked from a process that has *loaded* modules.
+
+    What is killed is the program that waits for it; it ends itself when its input does, as children of the server do.
+    """
+    program = [*_CLIENT, parent(*loaded).address, _MODULE]
+
+    async def start_module(name, *arguments, stdin, stdout):
+        error = asyncio.subprocess.PIPE
+        return await asyncio.create_subprocess_exec(
+            *program, name, *arguments, stdin=stdin, stdout=stdout, stderr=error
+        )
+
+    return start_module
 
 
 def shared():
-    """Return the variables by which a process finds those that fork commands and zygotes."""
-    return {VARIABLE: parent().address, zygotes.VARIABLE: zygotes.server().address} if FORK else {}
+    """Return the variables by which a process finds those that fork commands and zygotes, and ready certificates."""
+    if not FORK:
+        return {}
+    return {
+        VARIABLE: parent().address,
+        zygotes.VARIABLE: zygotes.server().address,
+        ready_certificates.VARIABLE: str(ready_certificates.made()),
+    }
+
+
+def take_shared():
+    """Use what the process that has started this one shares with it, but not with what this one starts.
+
+    That may be a copy of the project whose code is another, which has processes of its own.
+    """
+    if VARIABLE in os.environ:
+        for name in shared():
+            del os.environ[name]
 
 
 def can_fork(env):
@@ -130,12 +162,17 @@ def can_fork(env):
 @functools.cache
 def parent(*modules):
     """Return the process that has loaded the command, or *modules* for programs of tests."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT), zygotes.VARIABLE: zygotes.server().address}
-    if modules:  # which may start the command in turn
-        environment[VARIABLE] = parent().address
-    else:
-        environment[ready_certificates.VARIABLE] = str(ready_certificates.made())
-        environment[ready_templates.VARIABLE] = str(ready_templates.kept())
+
+    def environment():
+        known = os.environ | {"PYTHONPATH": str(ROOT), zygotes.VARIABLE: zygotes.server().address}
+        if modules:  # which may start the command in turn
+            return known | {VARIABLE: parent().address}
+        made = {
+            ready_certificates.VARIABLE: ready_certificates.made(),
+            ready_templates.VARIABLE: ready_templates.kept(),
+        }
+        return known | {name: str(folder) for name, folder in made.items()}
+
     return forking.Server(
         lambda number: [sys.executable, "-m", "tests.command_parent", str(number), *modules], cwd=ROOT, env=environment,
         variable="" if modules else VARIABLE,

@@ -37,6 +37,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 _TEMPORARY = Path.home() / ".cache" / "localyun-tests"
 _TEMPORARY.mkdir(parents=True, exist_ok=True)
 os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_TEMPORARY))
+commands.take_shared()
 # The command speaks the language of the locale, and tests read English.
 os.environ["LC_ALL"] = "C.UTF-8"
 os.environ.pop("LANGUAGE", None)
@@ -50,10 +51,20 @@ STARTING = frozenset({"program", "project", "functions", "emulator", "new_emulat
 
 gc.disable()  # all that a collection makes stays: a third of its time went into looking for garbage
 
+_GARBAGE = 10_000
+"""How many objects may come before garbage is looked for among them: at 700, the default, that took a twentieth."""
+
+
+def pytest_configure(config):
+    """Have commands and zygotes of several processes forked from the same ones, which this one starts for them."""
+    if config.getoption("numprocesses", None) and "not starts_programs" not in config.option.markexpr:
+        os.environ.update(commands.shared())
+
 
 def pytest_collection_finish():
     """Collect garbage from now on, but not among the tests themselves."""
     gc.freeze()
+    gc.set_threshold(_GARBAGE)
     gc.enable()
 
 

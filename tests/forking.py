@@ -27,7 +27,8 @@ def address_of(number):
 class Server:
     """The process that forks; *command* is called with the number of its socket and returns its command line.
 
-    *variable* is where a process finds the address of the one that another process has started.
+    *variable* is where a process finds the address of the one that another process has started; *env* makes the
+    variables of one that is started here.
     """
 
     def __init__(self, command, *, cwd, env, variable):
@@ -40,14 +41,16 @@ class Server:
             self.address = address_of(asking.fileno())
             self._process = subprocess.Popen(
                 command(asking.fileno()),
-                cwd=cwd, env=env, pass_fds=[asking.fileno()], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                cwd=cwd, env=env(), pass_fds=[asking.fileno()], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
             )  # fmt: skip
+        self._owner = os.getpid()
         atexit.register(self.close)
 
     def close(self):
-        """Let the process end, which it does when its input ends."""
-        self._process.stdin.close()
-        self._process.wait(30)
+        """Let the process end, which it does when its input ends; forked ones leave it to the one they come from."""
+        if os.getpid() == self._owner:
+            self._process.stdin.close()
+            self._process.wait(30)
 
     def start(self, asked, descriptors):
         """Return a connection to it on behalf of a process, which gets *descriptors* as 0, 1 and so on.

@@ -32,7 +32,7 @@ def are_forked():
 def server():
     """Return the process that forks them."""
     return forking.Server(
-        lambda number: [*_FLAGS, _PARENT, str(number), _ENTRY], cwd="/", env=interpreter_environment(),
+        lambda number: [*_FLAGS, _PARENT, str(number), _ENTRY], cwd="/", env=interpreter_environment,
         variable=VARIABLE,
     )  # fmt: skip
 
