@@ -233,13 +233,14 @@ def check(operation: Operation, answer: Answer) -> None:
 
 
 @asynccontextmanager
-async def running(folder: Path) -> AsyncIterator[Site]:
-    """Run an emulator that takes any key, with one of everything in it."""
+async def running(folder: Path, **settings: Any) -> AsyncIterator[Site]:
+    """Run an emulator that takes any key, with one of everything in it; *settings* are others of its `Config`."""
     trouble = Trouble()
     trouble.setFormatter(logging.Formatter("%(name)s %(message)s"))
     for name in ("emulator", "asyncio"):
         logging.getLogger(name).addHandler(trouble)
-    config = Config(port=0, https_port=0, state=folder / "state", auth="lenient", account_id="1234567890123456")
+    account = {"auth": "lenient", "account_id": "1234567890123456"}
+    config = Config(port=0, https_port=0, state=folder / "state", **account, **settings)
     emulator = Emulator(config)
     await emulator.start()
     site = Site(emulator, trouble)
