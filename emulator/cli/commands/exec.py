@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from urllib.parse import urlsplit
 
-from emulator.cli import background
+from emulator.cli import background, endpoint
 from emulator.cli.background import handling
 from emulator.cli.client import Client, connect, until
 from emulator.cli.commands.server import end, variables
@@ -91,12 +91,13 @@ def _started(settings: Settings) -> Iterator[tuple[Client, Path]]:
     with tempfile.TemporaryDirectory(prefix="localyun-exec-") as folder:
         state = Path(folder) / "state"
         flags = {"port": 0, "https_port": 0, "ephemeral": True, "state": state}
-        client = background.launch(background.with_flags(settings, flags))
+        started = background.with_flags(settings, flags)
         try:
-            yield client, state
+            yield background.launch(started), state
         finally:
-            with suppress(NoEmulator):  # the command may have stopped the emulator
-                end(client)
+            if endpoint.read(state) is not None:  # a signal may have come before anything was returned
+                with suppress(NoEmulator):  # the command may have stopped the emulator
+                    end(connect(started, environ={}))
 
 
 def _environment(client: Client, state: Path, arguments: Namespace) -> Mapping[str, str]:
