@@ -85,9 +85,9 @@ _NOTEWORTHY_S = 0.005
 
 
 def pytest_sessionstart(session):
-    """Have a process of several say of a test how it went, and nothing of a preparation and an end that went well.
+    """Have a process of several say how a test went, not that it begins or ends, or was prepared and ended well.
 
-    That is two thirds of what they say. None of it is shown, and to say and to hear it took as long as most tests.
+    That is four fifths of what they say. None of it is shown, and to say and to hear it took as long as most tests.
     """
     for plugin in session.config.pluginmanager.get_plugins():
         if type(plugin).__name__ == "WorkerInteractor":
@@ -117,6 +117,8 @@ def _clear_up(folder):
 
 
 def _say(usual, name, **what):
+    if name in {"logstart", "logfinish"}:
+        return
     if name == "testreport":
         report = what["data"]
         went_well = report["when"] != "call" and report["outcome"] == "passed"
