@@ -32,6 +32,8 @@ ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / ".image"
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 SUITE = "bookworm"
+TOOLS = {"buildah": "buildah", "bwrap": "bubblewrap", "nsenter": "util-linux", "mmdebstrap": "mmdebstrap"}
+"""The programs that do it, each with its package in Debian; the last one only makes a base where none is given."""
 TRUST = Path("/etc/ssl/certs")
 """The machine's authorities, mounted while pip runs: a network may have its own."""
 HEALTH_S = 120
@@ -47,9 +49,11 @@ def main() -> int:
         "--arch", choices=ARCHITECTURES.values(), default=ARCHITECTURES.get(platform.machine()), help="default: this machine's"
     )
     given = parser.parse_args()
-    missing = [tool for tool in ("buildah", "bwrap", "nsenter") if shutil.which(tool) is None]
+    needed = [tool for tool in TOOLS if tool != "mmdebstrap" or given.base is None]
+    missing = [tool for tool in needed if shutil.which(tool) is None]
     if missing:
-        print(f"dev.py image: {', '.join(missing)} is missing; on Debian: apt install buildah bubblewrap util-linux")
+        packages = " ".join(TOOLS[tool] for tool in missing)
+        print(f"dev.py image: {', '.join(missing)} missing; on Debian: apt install {packages}")
         return 2
     WORK.mkdir(exist_ok=True)
     base, tag = f"localhost/python-base:{given.arch}", f"localhost/localyun:{given.arch}"
