@@ -28,8 +28,11 @@ def inner(parser):
     return parser.commands
 
 
+COLUMNS = os.environ.get("COLUMNS")
+
+
 @functools.cache
-def built(columns=os.environ.get("COLUMNS")):
+def built(columns=COLUMNS):
     """Return the whole grammar, for a terminal of this width: the same as outside of the tests unless one is given."""
     return build()
 
