@@ -8,7 +8,6 @@ The authority is bound by its name constraints to the emulated clouds' suffixes,
 addresses: whoever gets hold of its key cannot use it to pose as anything else. Source: RFC 5280 section 4.2.1.10.
 """
 
-import argparse
 import datetime
 import ipaddress
 import sys
@@ -21,7 +20,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from emulator.http.certificates import (
+from emulator.http.certificate_files import (
     AUTHORITY_DAYS,
     COMMON,
     LEAF_DAYS,
@@ -47,6 +46,8 @@ def main(arguments: list[str]) -> None:
 
     Raises: OSError.
     """
+    import argparse  # not for those who take only a function from here
+
     parser = argparse.ArgumentParser(prog="python -m emulator.http.minting")
     parser.add_argument("folder", type=Path)
     parser.add_argument("now", type=int)

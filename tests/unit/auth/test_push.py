@@ -11,8 +11,8 @@ import stat
 import pytest
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import padding
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from emulator.auth import push, push_child
 from emulator.auth.push import FRAME_HEAD, PushSigner, SigningFailed
@@ -34,6 +34,21 @@ def is_signed(pem, text, authorization):
     return True
 
 
+@pytest.fixture(scope="module")
+def key():
+    """A key that is made once: to make one takes as long as all else that most signers do."""
+    return rsa.generate_private_key(public_exponent=65537, key_size=push_child.KEY_BITS).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
+@pytest.fixture
+def with_key(tmp_path, key):
+    """Signers find a key in their folder."""
+    (tmp_path / "notifications").mkdir()
+    (tmp_path / "notifications" / "key.pem").write_bytes(key)
+
+
 @pytest.fixture
 def a_signer(tmp_path):
     """Opens signers of one folder: ``async with a_signer(clock) as signer``."""
@@ -49,6 +64,7 @@ def a_signer(tmp_path):
     return opened
 
 
+@pytest.mark.usefixtures("with_key")
 async def test_a_receiver_can_verify_with_the_certificate(a_signer):
     """RSA with SHA-1 as the vendor's samples do it; another text does not pass."""
     async with a_signer() as signer:
@@ -71,6 +87,7 @@ async def test_the_certificate_is_bare_and_of_version_three(a_signer):
     assert certificate.public_key().key_size == 2048
 
 
+@pytest.mark.usefixtures("with_key")
 async def test_many_signatures_at_once_find_their_askers(a_signer):
     """Answers come in the order of the questions."""
     async with a_signer() as signer:
@@ -93,6 +110,7 @@ async def test_key_and_certificate_are_kept_and_nobody_else_can_read_the_key(a_s
     assert stat.S_IMODE((tmp_path / "notifications" / "key.pem").stat().st_mode) == 0o600
 
 
+@pytest.mark.usefixtures("with_key")
 async def test_a_certificate_near_its_end_is_renewed_with_the_same_key(a_signer):
     """Ten years later."""
     clock = VirtualClock()
@@ -107,6 +125,7 @@ async def test_a_certificate_near_its_end_is_renewed_with_the_same_key(a_signer)
     assert keys[0] == keys[1]
 
 
+@pytest.mark.usefixtures("with_key")
 @pytest.mark.parametrize("name", ["key.pem", "certificate.pem"])
 async def test_a_broken_file_is_replaced(a_signer, tmp_path, name):
     """Signatures and certificate agree again."""
@@ -120,6 +139,7 @@ async def test_a_broken_file_is_replaced(a_signer, tmp_path, name):
     assert is_signed(pem, "text", authorization)
 
 
+@pytest.mark.usefixtures("with_key")
 async def test_a_child_that_was_killed_is_started_again(a_signer):
     """Those who waited are told; the next one is served."""
     async with a_signer() as signer:
@@ -132,6 +152,7 @@ async def test_a_child_that_was_killed_is_started_again(a_signer):
     assert is_signed(pem, "text", authorization)
 
 
+@pytest.mark.usefixtures("with_key")
 async def test_who_waits_for_a_dying_child_is_told(a_signer):
     """An error, not a wait for ever, beside one who has given up."""
     async with a_signer() as signer:
@@ -171,6 +192,7 @@ async def test_nothing_is_signed_after_the_end(a_signer):
             await signer.authorization("text")
 
 
+@pytest.mark.usefixtures("with_key")
 async def test_a_dead_child_is_asked_for_nothing(a_signer):
     """Who got hold of it before it ended learns that at once."""
     async with a_signer() as signer:
@@ -183,6 +205,7 @@ async def test_a_dead_child_is_asked_for_nothing(a_signer):
             await child.sign(b"text")
 
 
+@pytest.mark.usefixtures("with_key")
 async def test_a_signature_nobody_waits_for_is_dropped(a_signer):
     """The answers that follow still find their askers."""
     async with a_signer() as signer:
@@ -196,6 +219,7 @@ async def test_a_signature_nobody_waits_for_is_dropped(a_signer):
     assert is_signed(pem, "text", authorization)
 
 
+@pytest.mark.usefixtures("with_key")
 async def test_the_last_words_of_a_child_are_logged(a_signer, monkeypatch, caplog):
     """Whoever looks for the reason why pushes stopped finds it there."""
     monkeypatch.setenv("PYTHONFAULTHANDLER", "1")
@@ -208,6 +232,7 @@ async def test_the_last_words_of_a_child_are_logged(a_signer, monkeypatch, caplo
     assert "the process that signs pushes has ended: " in caplog.text
 
 
+@pytest.mark.usefixtures("with_key")
 async def test_a_child_that_does_not_end_is_killed(a_signer, monkeypatch):
     """A stopped process does not notice that its input has ended."""
     monkeypatch.setattr(push, "_END_S", 0.01)

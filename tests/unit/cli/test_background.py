@@ -11,7 +11,7 @@ from emulator.wire.schema.kinds import Flag, OneOf
 
 
 def settings_of(words, folder, environ=None):
-    given = build().parse_args(["start", *words])
+    given = build(["start"]).parse_args(["start", *words])
     return load({option.name: getattr(given, option.name, None) for option in OPTIONS}, environ or {}, folder)
 
 

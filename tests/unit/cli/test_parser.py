@@ -1,6 +1,7 @@
 """The grammar: every command names a function that exists, and wrong usage is told apart."""
 
 import functools
+import os
 import re
 import textwrap
 from argparse import Action
@@ -27,9 +28,12 @@ def inner(parser):
     return parser.commands
 
 
+COLUMNS = os.environ.get("COLUMNS")
+
+
 @functools.cache
-def built():
-    """Return the whole grammar, for the width that the terminal has outside of the tests that change it."""
+def built(columns=COLUMNS):
+    """Return the whole grammar, for a terminal of this width: the same as outside of the tests unless one is given."""
     return build()
 
 
@@ -157,7 +161,7 @@ def test_grammar_of_one_command_is_that_of_the_whole(command):
 def test_list_of_commands_is_that_of_the_whole(group, columns, monkeypatch):
     """Names and summaries alone make the same list, as wide as the terminal."""
     monkeypatch.setenv("COLUMNS", columns)
-    whole, part = build(), build([group] if group else ["--help"])
+    whole, part = built(columns), build([group] if group else ["--help"])
     if group:
         whole, part = inner(whole)[group], inner(part)[group]
 
@@ -191,7 +195,7 @@ def test_help_is_as_wide_as_the_terminal_says(monkeypatch):
     """The width is read without `shutil`."""
     monkeypatch.setenv("COLUMNS", "67")
 
-    lines = build().format_help().splitlines()
+    lines = built("67").format_help().splitlines()
 
     assert 55 < max(map(len, lines)) <= 65
 
@@ -199,7 +203,7 @@ def test_help_is_as_wide_as_the_terminal_says(monkeypatch):
 @pytest.mark.parametrize("group", ["", "flow", "queue", "topic"])
 def test_commands_and_their_summaries_are_in_columns(group):
     """No name is so long that its summary needs a line of its own, and no line ends in blanks."""
-    parser = inner(build())[group] if group else build()
+    parser = inner(built())[group] if group else built()
     names = "|".join(inner(parser))
 
     lines = parser.format_help().splitlines()
@@ -267,7 +271,7 @@ def test_what_the_program_is_and_returns_is_wrapped_too(monkeypatch):
     """Descriptions and what stands below the commands, at 80 columns."""
     monkeypatch.setenv("COLUMNS", "80")
 
-    text = build().format_help()
+    text = built("80").format_help()
 
     assert max(map(len, text.splitlines())) <= 80
     assert "LOCALYUN_PORT for" in text

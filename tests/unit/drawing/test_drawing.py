@@ -1,5 +1,6 @@
 """Where things stand in the picture of a flow: nothing overlaps, every edge begins and ends at its boxes."""
 
+import functools
 import json
 from itertools import combinations, pairwise
 from xml.etree import ElementTree
@@ -266,13 +267,21 @@ def test_characters_xml_cannot_hold_are_left_out():
 @st.composite
 def step_lists(draw_from, depth=2):
     """A list of steps with jumps in both directions; names are given later."""
-    kinds = ["pass", "task", "wait", "succeed", "fail", "choice", *(["parallel", "foreach"] if depth else [])]
-    chosen = draw_from(st.lists(st.sampled_from(kinds), min_size=1, max_size=6 if depth == 2 else 3))
-    jump = st.none() | st.integers(0, len(chosen) - 1)
-    return [draw_from(steps_of_kind(kind, jump, depth)) for kind in chosen]
+    chosen = draw_from(kinds(depth))
+    return [draw_from(steps_of_kind(kind, len(chosen), depth)) for kind in chosen]
 
 
-def steps_of_kind(kind, jump, depth):
+@functools.cache  # as below: a strategy that is made anew for each draw takes longer than what is drawn from it
+def kinds(depth):
+    nested = ["parallel", "foreach"] if depth else []
+    known = st.sampled_from(["pass", "task", "wait", "succeed", "fail", "choice", *nested])
+    return st.lists(known, min_size=1, max_size=6 if depth == 2 else 3)
+
+
+@functools.cache
+def steps_of_kind(kind, number, depth):
+    """A step of a list of *number* steps."""
+    jump = st.none() | st.integers(0, number - 1)
     inner = step_lists(depth - 1) if depth else st.none()
     catch = st.lists(st.tuples(st.sampled_from(["A", "Very.Long.Error.Name.Of.Something"]), jump), max_size=2)
     option = st.tuples(st.sampled_from(["$.a > 1", '$.status == "等待支付" || $.c']), jump, st.none() | inner)

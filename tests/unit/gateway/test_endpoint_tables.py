@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from emulator.gateway.hosts import facts
-from emulator.http.certificates import COMMON, REGIONS, leaf_of
+from emulator.http.certificate_files import COMMON, REGIONS, leaf_of
 
 PRODUCTS = {"fc", "fnf", "mns", "mns-open", "oss", "ram", "ros", "sts", "location"}
 MODULES = (

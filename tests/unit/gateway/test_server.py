@@ -16,6 +16,7 @@ from emulator.http.certificates import CertificateAuthority
 from emulator.http.connections import HttpLimits
 from emulator.http.message import Following, Response
 from emulator.kernel.clock import SystemClock
+from tests import ready_certificates
 from tests.waiting import until
 
 GET = b"GET /x HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -309,7 +310,9 @@ async def test_answers_that_follow_something_end_at_once():
 
 
 def an_authority(folder):
-    return CertificateAuthority(folder / "ca", accepts=lambda name: "evil" not in name, clock=SystemClock())
+    return ready_certificates.authority(CertificateAuthority)(
+        folder / "ca", accepts=lambda name: "evil" not in name, clock=SystemClock()
+    )
 
 
 @contextlib.asynccontextmanager

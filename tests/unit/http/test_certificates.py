@@ -1,6 +1,7 @@
 """The private certificate authority: what it makes, what it refuses, when it renews."""
 
 import asyncio
+import shutil
 import ssl
 import stat
 import subprocess
@@ -14,18 +15,16 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
 from emulator.http import certificates
-from emulator.http.certificates import (
+from emulator.http.certificate_files import (
     LEAF_DAYS,
     REGIONS,
-    CertificateAuthority,
-    MintingFailed,
-    NameRefused,
     authority_facts,
     is_host_name,
     leaf_facts,
     leaf_of,
     leaf_path,
 )
+from emulator.http.certificates import CertificateAuthority, MintingFailed, NameRefused
 from emulator.kernel.clock import DAY, SystemClock, VirtualClock
 
 CLOUD = "123.cn-hangzhou.fc.aliyuncs.com"
@@ -278,9 +277,9 @@ async def test_a_renewed_authority_keeps_its_key(an_authority, tmp_path):
     assert after.not_after - before.not_after == 320 * DAY
 
 
-async def test_a_custom_domain_widens_the_authority(an_authority, tmp_path):
+async def test_a_custom_domain_widens_the_authority(an_authority, ca, tmp_path):
     """A domain of the user's own is permitted once it is configured, and stays so."""
-    await an_authority(tmp_path / "ca").ensure_ca()
+    shutil.copytree(ca, tmp_path / "ca")
     authority = an_authority(tmp_path / "ca", domains=["Shop.Example"])
 
     await authority.context("api.shop.example")
@@ -303,11 +302,10 @@ async def test_hosts_without_certificates_do_not_keep_the_server_from_starting(a
     assert caplog.text.count("is not served over HTTPS") == 3
 
 
-async def test_a_broken_authority_is_made_anew(an_authority, tmp_path):
+async def test_a_broken_authority_is_made_anew(an_authority, ca, tmp_path):
     """Damaged files do not keep the server from serving."""
     folder = tmp_path / "ca"
-    authority = an_authority(folder)
-    await authority.ensure_ca()
+    shutil.copytree(ca, folder)
     (folder / "ca-key.pem").write_text("broken")
     (folder / "ca.pem").write_text("broken")
 
@@ -350,11 +348,11 @@ async def test_closing_ends_those_who_wait(an_authority, tmp_path):
     assert {type(outcome) for outcome in outcomes} == {MintingFailed}
 
 
-async def test_domain_permitted_later_renews_the_authority_with_the_same_key(an_authority, tmp_path):
+async def test_domain_permitted_later_renews_the_authority_with_the_same_key(an_authority, ca, tmp_path):
     """Leaves made before stay good; the new name gets one of its own."""
+    shutil.copytree(ca, tmp_path, dirs_exist_ok=True)  # with one for NAME
     authority = an_authority(tmp_path)
 
-    await authority.prepare([NAME])
     first = authority_facts(tmp_path)
     with pytest.raises(NameRefused):
         await authority.context("shop.example")
@@ -370,11 +368,11 @@ async def test_domain_permitted_later_renews_the_authority_with_the_same_key(an_
     handshake(tmp_path / "ca.pem", leaf_path(tmp_path, NAME), NAME)
 
 
-async def test_registered_names_are_made_ahead(an_authority, tmp_path):
+async def test_registered_names_are_made_ahead(an_authority, ca, tmp_path):
     """A common one needs nothing; one that is given up is not made again."""
+    shutil.copytree(ca, tmp_path, dirs_exist_ok=True)
     authority = an_authority(tmp_path)
 
-    await authority.prepare()
     assert not authority.register("web.cn-hangzhou.fcapp.run")
     assert authority.register("api.shop.localhost")
     assert authority.register("old.shop.localhost")

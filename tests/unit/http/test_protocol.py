@@ -192,7 +192,7 @@ async def test_input_behind_an_unanswered_request_is_bounded(serving, applicatio
 
     async with serving(limits=HttpLimits(pipelined_bytes=10_000)) as site:
         peer = await site.peer()
-        count = 40_000
+        count = 20_000
         peer.writer.write((GET % 0) * count)
         await until(lambda: held)
         [connection] = site.connections._open

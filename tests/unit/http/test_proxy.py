@@ -26,6 +26,7 @@ from emulator.http.proxy import (
     read_proxy_request,
 )
 from emulator.kernel.clock import SystemClock
+from tests import ready_certificates
 
 SECRET = "s3cret"
 CLOUD = "1.cn-hangzhou.fc.aliyuncs.com"
@@ -173,7 +174,7 @@ class Application:
 @contextlib.asynccontextmanager
 async def a_server(folder):
     policy = HostPolicy()
-    authority = CertificateAuthority(folder, accepts=policy.allows, clock=SystemClock())
+    authority = ready_certificates.authority(CertificateAuthority)(folder, accepts=policy.allows, clock=SystemClock())
     desk = ProxyDesk(SECRET, emulates=policy.emulates)
     server = Server(Application(), clock=SystemClock(), hosts=["127.0.0.1"], authority=authority, proxy=desk)
     await server.start()

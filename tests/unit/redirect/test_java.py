@@ -12,6 +12,7 @@ from emulator.http.certificates import CertificateAuthority
 from emulator.kernel.clock import SystemClock
 from emulator.redirect import compiled_hooks
 from emulator.redirect.compiled_hooks import JAVA_VARIABLE, with_java, write_trust_store
+from tests import ready_certificates
 
 KEYTOOL = shutil.which("keytool")
 PROXY = "http://forward:s3cret@127.0.0.1:8869"
@@ -63,7 +64,7 @@ def test_without_java_nothing_is_told(tmp_path):
 async def authority(tmp_path_factory):
     """The certificate of an authority."""
     folder = tmp_path_factory.mktemp("authority")
-    made = CertificateAuthority(folder, accepts=lambda host: True, clock=SystemClock())
+    made = ready_certificates.authority(CertificateAuthority)(folder, accepts=lambda host: True, clock=SystemClock())
     content = (await made.ensure_ca()).read_bytes()
     await made.close()
     return content

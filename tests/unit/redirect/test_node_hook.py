@@ -12,6 +12,7 @@ import pytest
 import emulator.redirect
 from emulator.http.certificates import CertificateAuthority
 from emulator.kernel.clock import SystemClock
+from tests import ready_certificates
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="there is no node on the PATH")
 
@@ -85,7 +86,9 @@ def test_http_requests_keep_the_host_they_name(answering):
 
 async def mint(folder, name):
     """Return the file of a new authority and a server context for *name*."""
-    authority = CertificateAuthority(folder, accepts=lambda host: True, clock=SystemClock())
+    authority = ready_certificates.authority(CertificateAuthority)(
+        folder, accepts=lambda host: True, clock=SystemClock()
+    )
     try:
         return await authority.ensure_ca(), await authority.context(name)
     finally:

@@ -14,7 +14,8 @@ async def test_what_leads_out_of_the_project_is_refused(project):
     """Paths, links and options in the place of names; and nothing is started for that."""
     folder, _env = project
     (folder / "link.yml").symlink_to("/etc/hostname")
-    async with Client(over_stdio(project)) as client:
+    async with Client(over_stdio(project, forked=False)) as client:  # whose commands leave email.py alone
+        (folder / "email.py").write_text("raise SystemExit('a module of the project')\n", encoding="utf-8")
         answers = [
             await refused(client, "flow_check", file="../other.yml"),
             await refused(client, "flow_check", file="link.yml"),
@@ -92,8 +93,7 @@ async def test_refusals_say_what_there_is_or_what_to_do(project):
         "docs_search takes words": ("docs_search", {}),
     }
 
-    async with Client(over_stdio(project, forked=False)) as client:  # which leaves email.py alone
-        (folder / "email.py").write_text("raise SystemExit('a module of the project')\n", encoding="utf-8")
+    async with Client(over_stdio(project)) as client:
         await said(client, "deploy")
         await said(client, "mock", action="add", function="shop/pay", returns=["{}"])
         await said(client, "flow_start", flow="order", execution="first")

@@ -37,7 +37,7 @@ def image(functions, *, script=None, **changes):
     fields = {"runtime": "custom.debian12", "timeout_s": 20, "port": free_port(()), "memory_mb": 512}
     made = functions.image("", **(fields | changes))
     bootstrap = made.code_dir / "bootstrap"
-    bootstrap.write_text(script or f'#!/bin/sh\nexec "{sys.executable}" app.py "$@"\n')
+    bootstrap.write_text(script or f'#!/bin/sh\nexec "{sys.executable}" -S app.py "$@"\n')
     bootstrap.chmod(0o755)
     shutil.copy(PROGRAM, made.code_dir / "app.py")
     return made
@@ -260,7 +260,7 @@ async def test_program_that_ends_or_hangs_up_is_replaced(functions, method, orde
 @METHODS
 async def test_call_that_takes_too_long_ends_the_program(functions, method):
     """With what it has started: the test's program is a child of a shell."""
-    made = image(functions, timeout_s=1, script=f'#!/bin/sh\n"{sys.executable}" app.py\necho over\n')
+    made = image(functions, timeout_s=1, script=f'#!/bin/sh\n"{sys.executable}" -S app.py\necho over\n')
 
     first, second = await functions.calls(made, ask(sleep=30), b"", start_method=method)
 
@@ -272,7 +272,7 @@ async def test_call_that_takes_too_long_ends_the_program(functions, method):
 @pytest.mark.parametrize("sleep", [0, 5])
 async def test_memory_beyond_the_functions_ends_the_call(functions, sleep):
     """Found at the end of a short call and during a long one; children count."""
-    made = image(functions, memory_mb=128, script=f'#!/bin/sh\n"{sys.executable}" app.py\necho over\n')
+    made = image(functions, memory_mb=128, script=f'#!/bin/sh\n"{sys.executable}" -S app.py\necho over\n')
 
     first, second = await functions.calls(made, ask(eat=200, sleep=sleep), b"")
 

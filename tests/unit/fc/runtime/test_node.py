@@ -11,6 +11,7 @@ from textwrap import dedent
 import pytest
 
 from emulator.redirect.environment import with_hooks
+from emulator.services.fc.runtime import node
 from emulator.services.fc.runtime.model import (
     Credentials,
     HttpAnswer,
@@ -23,6 +24,18 @@ from emulator.services.fc.runtime.model import (
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="there is no node on the PATH")
 METHODS = pytest.mark.parametrize("method", ["fork", "exec"])
 STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
+
+
+@pytest.fixture
+def one_ahead():
+    """A process is started for the next first call, as ever."""
+
+
+@pytest.fixture(autouse=True)
+def none_ahead(request, monkeypatch):
+    """No process is started for a next function, which few tests have, unless the test looks at it."""
+    if "one_ahead" not in request.fixturenames:
+        monkeypatch.setattr(node, "_AHEAD_AFTER_S", 3600)
 
 
 def image(functions, code, *, file="index.js", **changes):
@@ -54,82 +67,83 @@ async def test_warm_instance_keeps_its_globals(functions, method):
     assert first.instance_id == second.instance_id
 
 
+VALUES = [
+    ("undefined", b""),
+    ("null", b""),
+    ("'text é'", "text é".encode()),
+    ("Buffer.from([0, 255])", b"\x00\xff"),
+    ("1.5", b"1.5"),
+    ("false", b"false"),
+    ("({b: 1, a: [true]})", b'{"b":1,"a":[true]}'),
+    ("(function () {})", b"function Function() { [native code] }"),
+]
+
+
 @needs_node
 @pytest.mark.parametrize(
-    ("value", "body"),
-    [
-        ("undefined", b""),
-        ("null", b""),
-        ("'text é'", "text é".encode()),
-        ("Buffer.from([0, 255])", b"\x00\xff"),
-        ("1.5", b"1.5"),
-        ("false", b"false"),
-        ("({b: 1, a: [true]})", b'{"b":1,"a":[true]}'),
-        ("(function () {})", b"function Function() { [native code] }"),
-    ],
+    "form", ["async (e) => VALUES[e]", "(e, c, done) => done(null, VALUES[e])"], ids=["async", "callback"]
 )
-@pytest.mark.parametrize("form", ["async () => VALUE", "(e, c, done) => done(null, VALUE)"], ids=["async", "callback"])
-async def test_results_are_converted_as_the_platform_does(functions, value, body, form):
+async def test_results_are_converted_as_the_platform_does(functions, form):
     """Whichever way a handler answers."""
-    result = await call(functions, f"exports.handler = {form.replace('VALUE', value)}")
+    values = ", ".join(value for value, _ in VALUES)
+    made = image(functions, f"const VALUES = [{values}]; exports.handler = {form};")
 
-    assert (result.error_type, result.body) == (None, body)
+    results = await functions.calls(made, *(b"%d" % number for number in range(len(VALUES))))
+
+    assert [(result.error_type, result.body) for result in results] == [(None, body) for _, body in VALUES]
+
+
+FAILURES = [
+    ("(e, c, done) => done('no')", "2.0", "Handled", {"errorMessage": "no"}),
+    ("(e, c, done) => done('no')", "3.0", "Handled", {"errorMessage": "no", "errorType": "FunctionHandledError"}),
+    ("(e, c, done) => done(new TypeError('no'))", "2.0", "Handled", {"errorMessage": "no", "errorType": "TypeError"}),
+    (
+        "() => { throw new RangeError('no') }",
+        "2.0",
+        "Unhandled",
+        {"errorMessage": "no", "errorType": "FunctionUnhandledError: RangeError"},
+    ),
+    (
+        "async () => { throw new RangeError('no') }",
+        "3.0",
+        "Unhandled",
+        {"errorMessage": "no", "errorType": "RangeError"},
+    ),
+    (
+        "async () => { const a = {}; a.a = a; return a; }",
+        "3.0",
+        "Unhandled",
+        {"errorMessage": "Converting circular structure to JSON", "errorType": "TypeError"},
+    ),
+    ("async () => { throw 7 }", "2.0", "Unhandled", {"errorMessage": "7", "errorType": "FunctionUnhandledError"}),
+    (
+        "() => { setTimeout(() => { throw new Error('late') }, 1) }",  # which ends the instance
+        "2.0",
+        "Unhandled",
+        {"errorMessage": "FunctionUnhandledError: uncaughtException", "errorType": "FunctionUnhandledError: Error"},
+    ),
+]
 
 
 @needs_node
-@pytest.mark.parametrize(
-    ("handler", "generation", "error", "body"),
-    [
-        ("(e, c, done) => done('no')", "2.0", "Handled", {"errorMessage": "no"}),
-        ("(e, c, done) => done('no')", "3.0", "Handled", {"errorMessage": "no", "errorType": "FunctionHandledError"}),
-        (
-            "(e, c, done) => done(new TypeError('no'))",
-            "2.0",
-            "Handled",
-            {"errorMessage": "no", "errorType": "TypeError"},
-        ),
-        (
-            "() => { throw new RangeError('no') }",
-            "2.0",
-            "Unhandled",
-            {"errorMessage": "no", "errorType": "FunctionUnhandledError: RangeError"},
-        ),
-        (
-            "async () => { throw new RangeError('no') }",
-            "3.0",
-            "Unhandled",
-            {"errorMessage": "no", "errorType": "RangeError"},
-        ),
-        (
-            "async () => { const a = {}; a.a = a; return a; }",
-            "3.0",
-            "Unhandled",
-            {"errorMessage": "Converting circular structure to JSON", "errorType": "TypeError"},
-        ),
-        ("async () => { throw 7 }", "2.0", "Unhandled", {"errorMessage": "7", "errorType": "FunctionUnhandledError"}),
-        (
-            "() => { setTimeout(() => { throw new Error('late') }, 1) }",
-            "2.0",
-            "Unhandled",
-            {
-                "errorMessage": "FunctionUnhandledError: uncaughtException",
-                "errorType": "FunctionUnhandledError: Error",
-            },
-        ),
-    ],
-)
-async def test_failures_have_the_bodies_of_their_generation(functions, handler, generation, error, body):
+@pytest.mark.parametrize("generation", ["2.0", "3.0"])
+async def test_failures_have_the_bodies_of_their_generation(functions, generation):
     """What a callback is given is handled, everything else is not."""
-    result = await call(functions, f"exports.handler = {handler}", generation=generation)
+    failures = [(handler, error, body) for handler, of, error, body in FAILURES if of == generation]
+    handlers = ", ".join(handler for handler, _, _ in failures)
+    made = image(functions, f"exports.handler = (e, c, done) => [{handlers}][e](e, c, done);", generation=generation)
 
-    found = json.loads(result.body)
-    trace = found.pop("stackTrace", None)
-    found["errorMessage"] = found["errorMessage"].partition("\n")[0]
-    assert result.error_type == f"{error}InvocationError"
-    assert found == body
-    assert (trace is not None) == ("new" in handler or "circular" in found["errorMessage"])
-    marker = f"FC Invoke End RequestId: request-1, Error: {error} function error\n"
-    assert marker.encode() in result.log
+    results = await functions.calls(made, *(b"%d" % number for number in range(len(failures))))
+
+    for number, (result, (handler, error, body)) in enumerate(zip(results, failures, strict=True), start=1):
+        found = json.loads(result.body)
+        trace = found.pop("stackTrace", None)
+        found["errorMessage"] = found["errorMessage"].partition("\n")[0]
+        assert result.error_type == f"{error}InvocationError", handler
+        assert found == body
+        assert (trace is not None) == ("new" in handler or "circular" in found["errorMessage"]), handler
+        marker = f"FC Invoke End RequestId: request-{number}, Error: {error} function error\n"
+        assert marker.encode() in result.log
 
 
 @needs_node
@@ -434,16 +448,16 @@ async def test_uncaught_error_ends_the_instance(functions, method):
 
 @needs_node
 @METHODS
-@pytest.mark.parametrize("body", ["for (;;) {}", "return new Promise(() => {})", ""])
-async def test_call_that_takes_too_long_is_ended(functions, method, body):
+async def test_call_that_takes_too_long_is_ended(functions, method):
     """Busy, waiting for a promise, or for a callback nobody calls."""
-    made = image(functions, f"exports.handler = () => {{ {body} }}", timeout_s=1)
+    bodies = ["for (;;) {}", "return new Promise(() => {})", ""]
+    made = [image(functions, f"exports.handler = () => {{ {body} }}", timeout_s=0.6) for body in bodies]
 
-    result = (await functions.calls(made, b"", start_method=method))[0]
+    async with functions.pool(start_method=method) as pool:
+        results = await asyncio.gather(*(pool.invoke(each, functions.invocation()) for each in made))
 
-    assert re.fullmatch(
-        rb'\{"errorMessage":"Function timed out after 1 seconds \(maxMemoryUsage: [\d.]+MB\)"\}', result.body
-    )
+    ended = rb'\{"errorMessage":"Function timed out after 1 seconds \(maxMemoryUsage: [\d.]+MB\)"\}'
+    assert [result.body for result in results if not re.fullmatch(ended, result.body)] == []
 
 
 @needs_node
@@ -452,14 +466,14 @@ async def test_memory_beyond_the_functions_ends_the_call(functions):
     code = """
         exports.handler = async () => {
           const kept = [];
-          for (let i = 0; i < 30; i++) kept.push(Buffer.alloc(10 * 1024 * 1024, 1));
+          for (let i = 0; i < 16; i++) kept.push(Buffer.alloc(10 * 1024 * 1024, 1));
           return String(kept.length);
         }"""
 
     result = await call(functions, code, memory_mb=128)
 
     assert b"Process exited unexpectedly" in result.body
-    assert (await call(functions, code, memory_mb=1024)).body == b"30"
+    assert (await call(functions, code, memory_mb=1024)).body == b"16"
 
 
 @needs_node
@@ -568,16 +582,16 @@ def http_call(**changes):
 
 
 @needs_node
-@pytest.mark.parametrize("content", ["Buffer.from('sent')", "'sent'", "require('stream').Readable.from(['se', 'nt'])"])
-async def test_http_handlers_get_a_request_and_send_an_answer(functions, content):
+async def test_http_handlers_get_a_request_and_send_an_answer(functions):
     """Fields of both objects; text, bytes and streams can be sent."""
     made = image(
         functions,
-        f"""
-        exports.handler = (request, response, context) => {{
+        """
+        const forms = [() => Buffer.from('sent'), () => 'sent', () => require('stream').Readable.from(['se', 'nt'])];
+        exports.handler = (request, response, context) => {
           const pieces = [];
           request.on('data', (piece) => pieces.push(piece));
-          request.on('end', () => {{
+          request.on('end', () => {
             response.setStatusCode(201);
             response.setHeader('X-Gone', 'x');
             response.deleteHeader('x-gone');
@@ -586,28 +600,30 @@ async def test_http_handlers_get_a_request_and_send_an_answer(functions, content
               request.method, request.path, request.url, request.clientIP, request.queries, request.headers,
               Buffer.concat(pieces).toString(), request.body.toString(), context.requestId,
             ]));
-            response.send({content});
-          }});
-        }}""",
+            response.send(forms.shift()());
+          });
+        }""",
     )
 
-    result = await functions.invoke(made, functions.invocation(b"body", http=http_call()))
+    async with functions.pool() as pool:
+        results = [await pool.invoke(made, functions.invocation(b"body", http=http_call())) for _ in range(3)]
 
-    assert (result.error_type, result.body) == (None, b"sent")
-    assert result.http is not None
-    name, seen = result.http.headers[-1]
-    assert result.http == HttpAnswer(status=201, headers=(("Set-Cookie", "a"), ("Set-Cookie", "b"), (name, seen)))
-    assert json.loads(seen) == [
-        "POST",
-        "/a b",
-        "/2016-08-15/proxy/s/f/a%20b?x=1&x=2&y=z",
-        "127.0.0.9",
-        {"x": ["1", "2"], "y": "z"},
-        {"host": "localhost", "x-two": "a,b"},
-        "body",
-        "body",
-        "request-1",
-    ]
+    for number, result in enumerate(results, start=1):
+        assert (result.error_type, result.body) == (None, b"sent")
+        assert result.http is not None
+        name, seen = result.http.headers[-1]
+        assert result.http == HttpAnswer(status=201, headers=(("Set-Cookie", "a"), ("Set-Cookie", "b"), (name, seen)))
+        assert json.loads(seen) == [
+            "POST",
+            "/a b",
+            "/2016-08-15/proxy/s/f/a%20b?x=1&x=2&y=z",
+            "127.0.0.9",
+            {"x": ["1", "2"], "y": "z"},
+            {"host": "localhost", "x-two": "a,b"},
+            "body",
+            "body",
+            f"request-{number}",
+        ]
 
 
 @needs_node
@@ -763,7 +779,7 @@ def process_of(pool, result):
 
 
 @needs_node
-@pytest.mark.usefixtures("zygote")
+@pytest.mark.usefixtures("zygote", "one_ahead")
 async def test_first_call_of_another_function_takes_the_process_that_waits(functions):
     """It has the folders, variables and identity of its own function then, and the next process is started."""
     first = image(functions, ABOUT, environment={"OF_THE_FIRST": "1"})
@@ -793,7 +809,7 @@ async def test_first_call_of_another_function_takes_the_process_that_waits(funct
 
 
 @needs_node
-@pytest.mark.usefixtures("zygote")
+@pytest.mark.usefixtures("zygote", "one_ahead")
 @pytest.mark.parametrize("name", ["NODE_OPTIONS", "UV_THREADPOOL_SIZE"])
 async def test_variables_that_node_reads_at_its_start_get_a_process_of_their_own(functions, name):
     """Such a function does not take the process that waits."""
@@ -811,7 +827,7 @@ async def test_variables_that_node_reads_at_its_start_get_a_process_of_their_own
 
 
 @needs_node
-@pytest.mark.usefixtures("zygote")
+@pytest.mark.usefixtures("zygote", "one_ahead")
 async def test_a_waiting_process_that_has_died_is_replaced(functions):
     """The call starts one as if none had waited."""
     first, second = (image(functions, ABOUT) for _ in range(2))
@@ -830,7 +846,7 @@ async def test_a_waiting_process_that_has_died_is_replaced(functions):
 
 
 @needs_node
-@pytest.mark.usefixtures("zygote")
+@pytest.mark.usefixtures("zygote", "one_ahead")
 async def test_calls_at_once_share_one_waiting_process_between_them(functions):
     """One takes it, the others start their own; all are answered."""
     first = image(functions, ABOUT)

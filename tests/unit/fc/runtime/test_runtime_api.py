@@ -27,7 +27,7 @@ def image(functions, **changes):
     made = functions.image("", **({"runtime": "go1", "handler": "main", "timeout_s": 20} | changes))
     main = made.code_dir / "main"
     shutil.copy(PROGRAM, main.with_name("program.py"))
-    main.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$(dirname "$0")/program.py" "$@"\n')
+    main.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$(dirname "$0")/program.py" "$@"\n')
     main.chmod(0o755)
     return made
 

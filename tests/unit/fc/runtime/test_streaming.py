@@ -17,7 +17,7 @@ PROGRAM = Path(__file__).with_name("listening_program.py")
 
 def image(functions, **changes):
     """A custom runtime with the test program."""
-    fields = {"runtime": "custom", "timeout_s": 20, "port": free_port(()), "command": (sys.executable, "app.py")}
+    fields = {"runtime": "custom", "timeout_s": 20, "port": free_port(()), "command": (sys.executable, "-S", "app.py")}
     made = functions.image("", **(fields | changes))
     shutil.copy(PROGRAM, made.code_dir / "app.py")
     return made

@@ -15,6 +15,7 @@ from emulator.services.mns import admin
 from emulator.services.mns.service import CERTIFICATE_PAGE
 from emulator.services.mns.topics.model import ContentFormat
 from emulator.wire.operation import operations_of
+from tests import ready_certificates
 
 
 def signed_text(push):
@@ -116,7 +117,9 @@ async def test_tls_receivers_with_the_emulator_s_own_certificates_are_trusted(ne
             await writer.drain()
             writer.close()
 
-        authority = CertificateAuthority(tmp_path, accepts=lambda name: True, clock=SystemClock())
+        authority = ready_certificates.authority(CertificateAuthority)(
+            tmp_path, accepts=lambda name: True, clock=SystemClock()
+        )
         await authority.ensure_ca()
         context = await authority.context("localhost")
         server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
@@ -134,7 +137,9 @@ async def test_tls_receivers_with_the_emulator_s_own_certificates_are_trusted(ne
 async def test_tls_receivers_nobody_vouches_for_are_not(new_site, tmp_path):
     """The certificate is checked."""
     async with new_site(trusted=tmp_path / "nothing.pem") as site:
-        authority = CertificateAuthority(tmp_path, accepts=lambda name: True, clock=SystemClock())
+        authority = ready_certificates.authority(CertificateAuthority)(
+            tmp_path, accepts=lambda name: True, clock=SystemClock()
+        )
         context: ssl.SSLContext = await authority.context("localhost")
         server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0, ssl=context)
         site.topic()

@@ -1,5 +1,6 @@
 """Converted flows do what the flows did, but for what a remark says."""
 
+import functools
 import json
 from pathlib import Path
 
@@ -33,9 +34,13 @@ values = st.one_of(st.integers(0, 2), st.none(), st.just({"b": 1}), st.just([5])
 data = st.dictionaries(st.sampled_from([*KEYS, "n"]), values)
 
 
+TARGETS = st.lists(st.sampled_from([*KEYS, "n.a", "n.b"]), max_size=4)
+
+
+@functools.cache  # as below: to make a strategy anew for each draw takes longer than to draw
 @st.composite
 def mappings(draw, chosen):
-    targets = draw(st.lists(st.sampled_from([*KEYS, "n.a", "n.b"]), max_size=4))
+    targets = draw(TARGETS)
     return [{"target": target, "source": draw(chosen)} for target in targets]
 
 
@@ -74,9 +79,14 @@ def choice(draw, depth, number):
     return step
 
 
+READ_BRANCHES = st.sampled_from(["$local", "$local[1].a", "$local[*].b", "$local[*]", "$local[5].a", "$input.a"])
+ITEMS = st.lists(st.integers(0, 2), max_size=2)
+READ_ELEMENTS = st.sampled_from(["$local", "$local[0].a", 1])
+
+
 def parallel(draw, depth, number):
     branches = [{"steps": draw(lists(depth - 1, number))} for _ in range(2)]
-    read = draw(st.sampled_from(["$local", "$local[1].a", "$local[*].b", "$local[*]", "$local[5].a", "$input.a"]))
+    read = draw(READ_BRANCHES)
     return {"branches": branches, "outputMappings": [{"target": "c", "source": read}]}
 
 
@@ -86,13 +96,21 @@ def foreach(draw, depth, number):
     last = {"type": "pass", "name": f"last{number[0]}", "outputMappings": draw(mappings(results))}
     return {
         "iterationMapping": {"collection": "$.items", "item": "a"},
-        "inputMappings": [{"target": "items", "source": draw(st.lists(st.integers(0, 2), max_size=2))}],
+        "inputMappings": [{"target": "items", "source": draw(ITEMS)}],
         "steps": [last],
-        "outputMappings": [{"target": "b", "source": draw(st.sampled_from(["$local", "$local[0].a", 1]))}],
+        "outputMappings": [{"target": "b", "source": draw(READ_ELEMENTS)}],
     }
 
 
 INNER = {"choice": choice, "parallel": parallel, "foreach": foreach}
+
+
+@functools.cache
+def kinds(depth):
+    return st.sampled_from(["pass", "task", "caught", "judge", "wait", *(INNER if depth else ())])
+
+
+WAITS = st.sampled_from([0, 1, 700])
 
 
 @st.composite
@@ -100,7 +118,7 @@ def lists(draw, depth, number):
     """Serial steps; *number* counts them, so that every name is new."""
     steps = []
     for _ in range(draw(st.integers(1, 3))):
-        kind = draw(st.sampled_from(["pass", "task", "caught", "judge", "wait", *(INNER if depth else ())]))
+        kind = draw(kinds(depth))
         number[0] += 1
         name = f"{kind}{number[0]}"
         step = {"name": name, "type": {"caught": "task", "judge": "choice"}.get(kind, kind)}
@@ -115,7 +133,7 @@ def lists(draw, depth, number):
             steps.append({"type": "pass", "name": f"after_{name}"})
             continue
         elif kind == "wait":
-            step["duration"] = draw(st.sampled_from([0, 1, 700]))
+            step["duration"] = draw(WAITS)
         else:
             step |= INNER[kind](draw, depth, number)
         steps.append(step)
