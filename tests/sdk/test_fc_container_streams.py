@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from emulator.testing import Emulator
-from tests.sdk.test_fc_mcp import PYTHON_SERVER, Client, sessions_of
+from tests.sdk.test_fc_mcp import PythonClient, python_server, sessions_of
 from tests.sdk.test_fc_request_streams import CHUNKED, SERVER, Sending
 from tests.sdk.test_fc_sessions import SCRIPT, Site
 from tests.sdk.test_fc_websockets import SERVER as SOCKETS
@@ -65,7 +65,7 @@ ThreadingHTTPServer(("127.0.0.1", int(os.environ["FC_SERVER_PORT"])), Handler).s
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("docker")
-    for name, program in (("pieces", SERVER), ("sockets", SOCKETS), ("events", STREAM), ("words", PYTHON_SERVER)):
+    for name, program in (("pieces", SERVER), ("sockets", SOCKETS), ("events", STREAM), ("words", python_server())):
         (folder / name).write_text(program, encoding="utf-8")
     docker = folder / "docker"
     docker.write_text(DOCKER, encoding="utf-8")
@@ -153,7 +153,7 @@ def test_clients_of_an_mcp_server_in_a_container_keep_apart(site, transport, kin
     way = "sse" if transport == "sse" else "mcp"
     url, host = f"{site.localyun.endpoint}/{way}", f"{name}.fc.localhost"
 
-    clients = [Client("python", url, host, way, f"{each}1", f"{each}2") for each in "ab"]
+    clients = [PythonClient(url, host, way, f"{each}1", f"{each}2") for each in "ab"]
     heard = [each.said() for each in clients]
     for each in clients:
         each.go_on()

@@ -3,15 +3,16 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
-import sys
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from emulator.testing import Emulator
+from tests import commands
 from tests.architecture.test_snippets import SHOWN_FILES
 
 pytestmark = pytest.mark.sdk
@@ -88,7 +89,7 @@ def shell(localyun, tmp_path):
     localyun.reset()
     program = tmp_path / "bin" / "localyun"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m emulator "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(commands.program())} "$@"\n')
     program.chmod(0o755)
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("LOCALYUN_")}
     path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"

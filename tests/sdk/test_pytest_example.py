@@ -4,7 +4,6 @@ import os
 import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ import yaml
 
 from tests import commands
 from tests.own_pytest import environment
+from tests.sdk import shells
 
 pytest.importorskip("mns")
 
@@ -50,7 +50,8 @@ class Pipeline:
         (folder / "tests" / "integration" / "test_unmodified.py").write_text(UNMODIFIED)
         programs = {
             "localyun": f'#!/bin/sh\nexec {shlex.join(commands.program())} "$@"\n',
-            "python": f'#!/bin/sh\nexec "{sys.executable}" "$@"\n',
+            "python": shells.python(str(folder / "bin" / "pytest")),
+            "pytest": shells.pytest(),
             "pip": "#!/bin/sh\n",
             "npm": NPM,
         }

@@ -6,7 +6,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from textwrap import indent
 
@@ -16,7 +15,8 @@ import requests
 from emulator.cli.main import main
 from emulator.testing import Emulator
 from tests import commands
-from tests.own_pytest import FORKED, environment, run_pytest
+from tests.own_pytest import environment, run_pytest
+from tests.sdk import shells
 
 pytestmark = pytest.mark.sdk
 
@@ -70,7 +70,9 @@ def test_a_new_project_deploys_and_its_test_passes(tmp_path, template):
     (tmp_path / "bin").mkdir()
     program = tmp_path / "bin" / "localyun"
     program.write_text(f'#!/bin/sh\nexec {shlex.join(commands.program())} "$@"\n')
-    program.chmod(0o755)
+    (tmp_path / "bin" / "pytest").write_text(shells.pytest("-p", "localyun"))
+    for each in program.parent.iterdir():
+        each.chmod(0o755)
     clean = environment()
     path = f"{program.parent}{os.pathsep}{clean['PATH']}"
     surroundings = {**clean, "PATH": path, "PYTHONPATH": str(ROOT), **commands.shared()}
@@ -82,7 +84,7 @@ def test_a_new_project_deploys_and_its_test_passes(tmp_path, template):
         )
 
     made = run("localyun", "init", folder.name, "--template", template)
-    test = ("npm", "test") if template == "node" else (sys.executable, "-m", "pytest", *FORKED, "-p", "localyun", "-q")
+    test = ("npm", "test") if template == "node" else ("pytest", "-q")
     tested = run(*test, within=folder)
     again = run("localyun", "init", folder.name, "--template", template)
 

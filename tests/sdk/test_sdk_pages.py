@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.jvm import JAVA
+from tests.sdk.test_exec import GO_LINKED
 
 pytestmark = pytest.mark.sdk
 
@@ -72,7 +73,7 @@ def test_go_program_runs(run, tmp_path, program):
         shutil.copy(GO_MODULE / name, tmp_path)
     (tmp_path / "main.go").write_text(program)
     built = subprocess.run(
-        ["go", "build", "-o", "program", "."], cwd=tmp_path,
+        ["go", "build", *GO_LINKED, "-o", "program", "."], cwd=tmp_path,
         env=os.environ | {"GOPROXY": "off", "GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "local"},
         capture_output=True, text=True, timeout=250, check=False,
     )  # fmt: skip

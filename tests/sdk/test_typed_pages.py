@@ -16,7 +16,7 @@ import pytest
 from emulator.kernel.frozen import frozen
 from tests import commands
 from tests.architecture.test_snippets import FENCED, indented
-from tests.own_pytest import FORKED
+from tests.sdk import shells
 
 pytest.importorskip("mns")
 
@@ -342,20 +342,25 @@ def typed(page: Page, name: str) -> str:
     return "\n".join(lines)
 
 
+def exec_of(words: list[str]) -> str:
+    """Return the script that becomes these words, with its own arguments."""
+    return f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n'
+
+
 @pytest.fixture
 def shell(tmp_path):
     """Run lines in a shell whose `localyun`, `python` and `pytest` are those of this installation."""
     scripts = tmp_path / "bin"
     scripts.mkdir()
 
-    def write(name: str, *words: str) -> None:
-        (scripts / name).write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+    def write(name: str, script: str) -> None:
+        (scripts / name).write_text(script)
         (scripts / name).chmod(0o755)
 
-    write("localyun", *commands.program())
-    write("python", sys.executable)
-    write("python3", sys.executable)
-    write("pytest", sys.executable, "-m", "pytest", *FORKED, "-p", "localyun")
+    write("localyun", exec_of(commands.program()))
+    write("python", exec_of([sys.executable]))
+    write("python3", exec_of([sys.executable]))
+    write("pytest", shells.pytest("-p", "localyun"))
     folder = tmp_path / "empty"
     folder.mkdir()
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("LOCALYUN_", "PYTEST_"))}
@@ -385,7 +390,7 @@ def test_what_a_page_says_to_type_works(name, shell):
         if shutil.which(tool) is None:
             pytest.skip(f"needs {tool}")
     if page.loaded:
-        shell.write("localyun", *commands.COMMAND)
+        shell.write("localyun", exec_of(commands.COMMAND))
     blocks = dict(reversed(FENCED.findall((ROOT / (page.name or name)).read_text(encoding="utf-8"))))
     for file, text in [*page.files.items(), *((file, blocks[language]) for file, language in page.shown.items())]:
         (shell.folder / file).parent.mkdir(parents=True, exist_ok=True)

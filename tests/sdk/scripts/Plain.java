@@ -6,19 +6,24 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 
-/** Prints the status and the content of an address, as a program without any SDK does. */
+/** Prints the status and the content of addresses, a line for each, as a program without any SDK does. */
 public class Plain {
     public static void main(String[] arguments) throws Exception {
-        if (arguments.length > 1 && arguments[1].equals("java.net.http")) {
-            HttpRequest request = HttpRequest.newBuilder(URI.create(arguments[0])).build();
-            HttpResponse<String> answer =
-                HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString());
-            System.out.println(answer.statusCode() + " " + answer.body());
-            return;
+        for (int each = 1; each < arguments.length; each++) {
+            System.out.println(arguments[0].equals("java.net.http") ? modern(arguments[each]) : usual(arguments[each]));
         }
-        HttpURLConnection connection = (HttpURLConnection) new URL(arguments[0]).openConnection();
+    }
+
+    private static String modern(String address) throws Exception {
+        HttpRequest request = HttpRequest.newBuilder(URI.create(address)).build();
+        HttpResponse<String> answer = HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString());
+        return answer.statusCode() + " " + answer.body();
+    }
+
+    private static String usual(String address) throws Exception {
+        HttpURLConnection connection = (HttpURLConnection) new URL(address).openConnection();
         int status = connection.getResponseCode();
         InputStream content = status < 400 ? connection.getInputStream() : connection.getErrorStream();
-        System.out.println(status + " " + (content == null ? "" : new String(content.readAllBytes())));
+        return status + " " + (content == null ? "" : new String(content.readAllBytes()));
     }
 }

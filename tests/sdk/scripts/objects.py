@@ -1,4 +1,4 @@
-"""`oss2` at the cloud's own addresses; `python objects.py SCHEME AUTH BUCKET` prints what came back as JSON.
+"""`oss2` at the cloud's own addresses; `python objects.py [SCHEME AUTH BUCKET]...` prints what came back, a line each.
 
 No endpoint of an emulator is named, and bucket names stand in host names, as they do in the cloud.
 """
@@ -13,7 +13,7 @@ import oss2
 REGION = os.environ["REGION"]
 
 
-def main(scheme, auth, name):
+def told(scheme, auth, name):
     keys = os.environ["AK_ID"], os.environ["AK_SECRET"]
     signer = {"v1": oss2.Auth, "v2": oss2.AuthV2, "v4": oss2.AuthV4}[auth](*keys)
     endpoint = f"{scheme}://oss-{REGION}.aliyuncs.com"
@@ -27,19 +27,17 @@ def main(scheme, auth, name):
     with urllib.request.urlopen(url) as answer:
         by_url = answer.read().decode()
     buckets = [each.name for each in oss2.BucketIterator(oss2.Service(signer, endpoint, region=REGION), prefix=name)]
-    print(
-        json.dumps(
-            {
-                "host": url.split("/")[2],
-                "content": bucket.get_object("a b/é").read().decode(),
-                "by url": by_url,
-                "keys": [each.key for each in bucket.list_objects().object_list],
-                "buckets": buckets,
-                "location": bucket.get_bucket_location().location,
-            }
-        )
-    )
+    return {
+        "host": url.split("/")[2],
+        "content": bucket.get_object("a b/é").read().decode(),
+        "by url": by_url,
+        "keys": [each.key for each in bucket.list_objects().object_list],
+        "buckets": buckets,
+        "location": bucket.get_bucket_location().location,
+    }
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    words = iter(sys.argv[1:])
+    for each in zip(words, words, words, strict=True):
+        print(json.dumps(told(*each)))
