@@ -1,12 +1,15 @@
 """What holds for every test: it can fail, it does not wait for a time, the loop is the plugin's."""
 
 import ast
+import gc
 import os
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
+import pytest
+
 from benchmarks.kinds import nodes
+from tests.once import once
 
 TESTS = Path(__file__).resolve().parents[1]
 
@@ -34,33 +37,26 @@ OWN_LOOPS = {
 ASSERTING = {"raises", "warns", "fail", "eventually", "until"}
 
 
-@cache
-def trees() -> dict[str, ast.Module]:
-    """Return every Python file below tests, by its path."""
-    found = {}
+def trees() -> Iterator[tuple[str, ast.Module]]:
+    """Give every Python file below tests: its path and its syntax."""
     for folder, below, names in os.walk(TESTS):
         below[:] = sorted(set(below) - {"node_modules"})  # tens of thousands of files that are not looked at
         for path in (Path(folder, name) for name in sorted(names) if name.endswith(".py")):
-            found[path.relative_to(TESTS).as_posix()] = ast.parse(path.read_text(encoding="utf-8"))
-    return found
+            yield path.relative_to(TESTS).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
 
 
-def called(node: ast.AST) -> Iterator[tuple[ast.Call, str]]:
-    """Give every call below *node* with the last part of the name of what is called."""
-    for each in nodes(node):
+def called(below: list[ast.AST]) -> Iterator[tuple[ast.Call, str]]:
+    """Give every call with the last part of the name of what is called."""
+    for each in below:
         if isinstance(each, ast.Call):
             name = each.func
             yield each, name.attr if isinstance(name, ast.Attribute) else getattr(name, "id", "")
 
 
-def can_fail(function: ast.AST) -> bool:
-    if any(isinstance(node, ast.Assert | ast.Raise) for node in nodes(function)):
+def can_fail(below: list[ast.AST]) -> bool:
+    if any(isinstance(node, ast.Assert | ast.Raise) for node in below):
         return True
-    return any(name in ASSERTING or name.startswith("assert_") for _, name in called(function))
-
-
-def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    return (node for node in nodes(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return any(name in ASSERTING or name.startswith("assert_") for _, name in called(below))
 
 
 def at_hand(tree: ast.Module) -> set[str]:
@@ -70,51 +66,60 @@ def at_hand(tree: ast.Module) -> set[str]:
     return own | {alias.name for node in imports if (node.module or "").startswith("tests.") for alias in node.names}
 
 
-def test_every_test_can_fail():
+def looked_at() -> dict[str, list[str]]:
+    """Return what is found in all files, read once: the places or files of each kind, in order."""
+    checks, others = set(), []
+    found = {"empty": [], "constant": [], "sleeping": [], "loops": []}
+    for file, tree in trees():
+        below = nodes(tree)
+        for node in below:
+            if isinstance(node, ast.Assert) and isinstance(node.test, ast.Constant | ast.Tuple):
+                found["constant"].append(f"{file}:{node.lineno}")
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                if can_fail(inside := nodes(node)):
+                    checks.add(node.name)
+                elif node.name.startswith("test_"):
+                    asked = {name for _, name in called(inside)} & at_hand(tree)
+                    others.append((f"{file}:{node.lineno} {node.name}", asked))
+        calls = list(called(below))
+        if any(name == "sleep" and not waits_for_nothing(call) for call, name in calls):
+            found["sleeping"].append(file)
+        if any(name == "run" and ast.unparse(call.func) == "asyncio.run" for call, name in calls):
+            found["loops"].append(file)
+    found["empty"] = [test for test, asked in others if not asked & checks]
+    return found
+
+
+def waits_for_nothing(sleep: ast.Call) -> bool:
+    return isinstance(sleep.args[0], ast.Constant) and sleep.args[0].value == 0
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """What `looked_at` returns; looking for garbage among the trees would take longer than all it does."""
+    usual = gc.get_threshold()
+    gc.set_threshold(0)
+    try:
+        return once(tmp_path_factory, "tests", looked_at)
+    finally:
+        gc.set_threshold(*usual)
+
+
+def test_every_test_can_fail(found):
     """It asserts, expects an error, waits for something that has to come, or calls a check that does."""
-    checks = {each.name for tree in trees().values() for each in functions(tree) if can_fail(each)}
-    empty = [
-        f"{file}:{each.lineno} {each.name}"
-        for file, tree in trees().items()
-        for each in functions(tree)
-        if each.name.startswith("test_")
-        if not can_fail(each) and not {name for _, name in called(each)} & at_hand(tree) & checks
-    ]
-
-    assert empty == []
+    assert found["empty"] == []
 
 
-def test_no_assertion_holds_whatever_happens():
+def test_no_assertion_holds_whatever_happens(found):
     """A constant or a tuple is always true."""
-    constant = [
-        f"{file}:{node.lineno}"
-        for file, tree in trees().items()
-        for node in nodes(tree)
-        if isinstance(node, ast.Assert) and isinstance(node.test, ast.Constant | ast.Tuple)
-    ]
-
-    assert constant == []
+    assert found["constant"] == []
 
 
-def test_tests_wait_for_what_they_mean():
+def test_tests_wait_for_what_they_mean(found):
     """`tests.waiting` looks again until it shows; a sleep of its own has a reason."""
-    sleeping = {
-        file
-        for file, tree in trees().items()
-        for call, name in called(tree)
-        if name == "sleep" and not (isinstance(call.args[0], ast.Constant) and call.args[0].value == 0)
-    }
-
-    assert sleeping == set(SLEEPS)
+    assert set(found["sleeping"]) == set(SLEEPS)
 
 
-def test_the_plugin_runs_the_loop():
+def test_the_plugin_runs_the_loop(found):
     """A test that awaits is async; only programs and threads call asyncio.run."""
-    own = {
-        file
-        for file, tree in trees().items()
-        for call, name in called(tree)
-        if name == "run" and ast.unparse(call.func) == "asyncio.run"
-    }
-
-    assert own == set(OWN_LOOPS)
+    assert set(found["loops"]) == set(OWN_LOOPS)
