@@ -22,7 +22,7 @@ from tests import commands, ready_certificates, ready_database, ready_templates,
 from tests.fork_server import become, serve
 
 _OF_CHILDREN = (
-    *("cryptography.x509", "emulator.http.certificates"),
+    *("cryptography.x509", "argparse", "emulator.http.certificate_files"),
     *(f"cryptography.hazmat.primitives.{each}" for each in ("serialization", "asymmetric.rsa", "asymmetric.ec")),
 )
 """What the children load that make certificates and sign pushes, which takes ten times as long as what they do."""
