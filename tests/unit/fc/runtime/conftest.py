@@ -5,6 +5,8 @@ import contextlib
 import importlib.util
 import itertools
 import shutil
+import subprocess
+import zipfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 from textwrap import dedent
@@ -19,6 +21,8 @@ from emulator.kernel.turnstile import Turnstile
 from emulator.services.fc.runtime.model import FunctionImage, Invocation, InvocationResult
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.runtime.settings import RuntimeSettings
+from tests.jvm import JAVAC
+from tests.once import once
 
 
 class Functions:
@@ -106,6 +110,33 @@ def zygote():
 def functions(tmp_path: Path) -> Functions:
     """Functions in a folder of the test's own."""
     return Functions(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def java_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A jar as users upload it, for all processes of a run: the classes of ``java/Handlers.java``, not the platform's.
+
+    It needs a JDK and ``com.aliyun.fc.runtime:fc-java-core`` in Maven's local repository:
+    ``mvn dependency:get -Dartifact=com.aliyun.fc.runtime:fc-java-core:1.4.1``.
+    """
+    if shutil.which("javac") is None:
+        pytest.skip("there is no javac on the PATH")
+    repository = Path.home() / ".m2" / "repository" / "com" / "aliyun" / "fc" / "runtime" / "fc-java-core"
+    if not (jars := sorted(repository.glob("*/*.jar"))):
+        pytest.skip("Maven has not brought com.aliyun.fc.runtime:fc-java-core")
+
+    def make() -> str:
+        folder = tmp_path_factory.mktemp("classes")
+        source = Path(__file__).with_name("java") / "Handlers.java"
+        options = ("-source", "8", "-target", "8", "-nowarn", "-cp", jars[-1], "-d", folder)
+        subprocess.run([*JAVAC, *options, source], check=True, capture_output=True)
+        jar = folder / "function.jar"
+        with zipfile.ZipFile(jar, "w") as archive:
+            for path in folder.rglob("*.class"):
+                archive.write(path, path.relative_to(folder))
+        return str(jar)
+
+    return Path(once(tmp_path_factory, "java-functions", make))
 
 
 @pytest.fixture(scope="session")

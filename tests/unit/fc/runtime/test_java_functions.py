@@ -1,58 +1,21 @@
-"""Functions on Java's built-in runtimes, written against the platform's own interfaces.
-
-They need a JDK and ``com.aliyun.fc.runtime:fc-java-core`` in Maven's local repository:
-``mvn dependency:get -Dartifact=com.aliyun.fc.runtime:fc-java-core:1.4.1``.
-"""
+"""Functions on Java's built-in runtimes, written against the platform's own interfaces."""
 
 import json
 import shutil
-import subprocess
-import zipfile
-from pathlib import Path
 
 import pytest
 
 from emulator.services.fc.runtime.model import Credentials, HttpAnswer, HttpCall, RuntimeUnavailable
-from tests.jvm import JAVAC
-
-SOURCE = Path(__file__).with_name("java") / "Handlers.java"
-REPOSITORY = Path.home() / ".m2" / "repository" / "com" / "aliyun" / "fc" / "runtime" / "fc-java-core"
-
-
-@pytest.fixture(scope="module")
-def interfaces():
-    """The jar with the platform's interfaces."""
-    if shutil.which("javac") is None:
-        pytest.skip("there is no javac on the PATH")
-    if not (jars := sorted(REPOSITORY.glob("*/*.jar"))):
-        pytest.skip("Maven has not brought com.aliyun.fc.runtime:fc-java-core")
-    return jars[-1]
-
-
-@pytest.fixture(scope="module")
-def package(tmp_path_factory, interfaces):
-    """A jar as users upload it: their classes, and not the platform's."""
-    folder = tmp_path_factory.mktemp("classes")
-    subprocess.run(
-        [*JAVAC, "-source", "8", "-target", "8", "-nowarn", "-cp", interfaces, "-d", folder, SOURCE],
-        check=True,
-        capture_output=True,
-    )
-    jar = folder / "function.jar"
-    with zipfile.ZipFile(jar, "w") as archive:
-        for path in folder.rglob("*.class"):
-            archive.write(path, path.relative_to(folder))
-    return jar
 
 
 @pytest.fixture
-def java(functions, package):
-    """Make a function of that package."""
+def java(functions, java_package):
+    """Make a function of the package of ``java/Handlers.java``."""
 
     def image(handler="example.Handlers::handleRequest", **changes):
         fields = {"runtime": "java11", "handler": handler, "timeout_s": 30, "memory_mb": 512}
         made = functions.image("", **(fields | changes))
-        shutil.copy(package, made.code_dir)
+        shutil.copy(java_package, made.code_dir)
         return made
 
     return image

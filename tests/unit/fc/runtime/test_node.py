@@ -11,6 +11,7 @@ from textwrap import dedent
 import pytest
 
 from emulator.redirect.environment import with_hooks
+from emulator.services.fc.runtime import node
 from emulator.services.fc.runtime.model import (
     Credentials,
     HttpAnswer,
@@ -23,6 +24,18 @@ from emulator.services.fc.runtime.model import (
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="there is no node on the PATH")
 METHODS = pytest.mark.parametrize("method", ["fork", "exec"])
 STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
+
+
+@pytest.fixture
+def one_ahead():
+    """A process is started for the next first call, as ever."""
+
+
+@pytest.fixture(autouse=True)
+def none_ahead(request, monkeypatch):
+    """No process is started for a next function, which few tests have, unless the test looks at it."""
+    if "one_ahead" not in request.fixturenames:
+        monkeypatch.setattr(node.NodeLauncher, "_keep_waiting", lambda *launched: None)
 
 
 def image(functions, code, *, file="index.js", **changes):
@@ -766,7 +779,7 @@ def process_of(pool, result):
 
 
 @needs_node
-@pytest.mark.usefixtures("zygote")
+@pytest.mark.usefixtures("zygote", "one_ahead")
 async def test_first_call_of_another_function_takes_the_process_that_waits(functions):
     """It has the folders, variables and identity of its own function then, and the next process is started."""
     first = image(functions, ABOUT, environment={"OF_THE_FIRST": "1"})
@@ -796,7 +809,7 @@ async def test_first_call_of_another_function_takes_the_process_that_waits(funct
 
 
 @needs_node
-@pytest.mark.usefixtures("zygote")
+@pytest.mark.usefixtures("zygote", "one_ahead")
 @pytest.mark.parametrize("name", ["NODE_OPTIONS", "UV_THREADPOOL_SIZE"])
 async def test_variables_that_node_reads_at_its_start_get_a_process_of_their_own(functions, name):
     """Such a function does not take the process that waits."""
@@ -814,7 +827,7 @@ async def test_variables_that_node_reads_at_its_start_get_a_process_of_their_own
 
 
 @needs_node
-@pytest.mark.usefixtures("zygote")
+@pytest.mark.usefixtures("zygote", "one_ahead")
 async def test_a_waiting_process_that_has_died_is_replaced(functions):
     """The call starts one as if none had waited."""
     first, second = (image(functions, ABOUT) for _ in range(2))
@@ -833,7 +846,7 @@ async def test_a_waiting_process_that_has_died_is_replaced(functions):
 
 
 @needs_node
-@pytest.mark.usefixtures("zygote")
+@pytest.mark.usefixtures("zygote", "one_ahead")
 async def test_calls_at_once_share_one_waiting_process_between_them(functions):
     """One takes it, the others start their own; all are answered."""
     first = image(functions, ABOUT)

@@ -1,8 +1,6 @@
 """HTTP answers of Java, PHP and .NET functions that are passed on while the handler still writes them."""
 
 import shutil
-import subprocess
-import zipfile
 from pathlib import Path
 from textwrap import dedent
 from urllib.parse import urlencode
@@ -12,10 +10,6 @@ import pytest
 from emulator.http.client_connection import ClientError
 from emulator.services.fc.runtime.model import HttpCall
 from emulator.services.fc.runtime.streaming import FailedMidway
-from tests.jvm import JAVAC
-
-SOURCE = Path(__file__).with_name("java") / "Handlers.java"
-REPOSITORY = Path.home() / ".m2" / "repository" / "com" / "aliyun" / "fc" / "runtime" / "fc-java-core"
 
 PHP = r"""
 <?php
@@ -72,22 +66,6 @@ function handler($request, $context) {
 """
 
 
-@pytest.fixture(scope="module")
-def jar(tmp_path_factory):
-    """The Java functions as users upload them."""
-    if shutil.which("javac") is None:
-        pytest.skip("there is no javac on the PATH")
-    if not (jars := sorted(REPOSITORY.glob("*/*.jar"))):
-        pytest.skip("Maven has not brought com.aliyun.fc.runtime:fc-java-core")
-    folder = tmp_path_factory.mktemp("classes")
-    command = [*JAVAC, "-source", "8", "-target", "8", "-nowarn", "-cp", jars[-1], "-d", folder, SOURCE]
-    subprocess.run(command, check=True, capture_output=True)
-    with zipfile.ZipFile(folder / "function.jar", "w") as archive:
-        for path in folder.rglob("*.class"):
-            archive.write(path, path.relative_to(folder))
-    return folder / "function.jar"
-
-
 @pytest.fixture(params=["dotnet", "java", "php"])
 def made(functions, request):
     """A function that writes ``one``, waits for a file where it is told to, and writes ``two``."""
@@ -97,7 +75,7 @@ def made(functions, request):
         program = request.getfixturevalue("dotnet_host")
         request.getfixturevalue("monkeypatch").setenv("DOTNET_ROOT", str(Path(program).parent))
         return dotnet(functions, request.getfixturevalue("dotnet_package"))
-    package = request.getfixturevalue("jar")
+    package = request.getfixturevalue("java_package")
     image = functions.image(
         "", runtime="java11", handler="example.Handlers$Slow::handleRequest", timeout_s=30, memory_mb=512
     )
