@@ -106,8 +106,8 @@ def texts():
     """Return every text that is translated, in the order of the modules."""
     found = {}
     for path in sorted(SOURCE.rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        found.update(dict.fromkeys([*_marked(tree), *_headings(tree)]))
+        nodes = _nodes(path)
+        found.update(dict.fromkeys([*_marked(nodes), *_headings(nodes)]))
     found.update(dict.fromkeys(each for each in _of_parser(_unfolded()) if each not in OF_FIELDS))
     for each in TUTORIALS:
         found.update(dict.fromkeys((each.title, each.duration)))
@@ -138,7 +138,7 @@ def phrases(places=PHRASES):
     """Return the texts of mistakes, by default of those in definitions and cases of flows."""
     found = {}
     for path in _modules(places):
-        found.update(dict.fromkeys(_phrases(ast.parse(path.read_text(encoding="utf-8")))))
+        found.update(dict.fromkeys(_phrases(_nodes(path))))
     found.update(dict.fromkeys((STEP.title, STATE.title, "version", "mode")))
     return [text for text in found if re.search("[A-Za-z]{2}", text)]
 
@@ -149,18 +149,23 @@ def _modules(places):
         yield from [path] if path.is_file() else sorted(path.rglob("*.py"))
 
 
-def _phrases(tree):
+def _nodes(path):
+    """Return the nodes of a module, itself first; to find them takes longer than to look at each."""
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+def _phrases(nodes):
     """Yield the texts that are given directly, or by a name that the same function assigns them to."""
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    for scope in [*functions, tree]:
-        named = {}
-        for node in ast.walk(scope):
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+    for function in [*functions, None]:
+        named, inside = {}, nodes if function is None else list(ast.walk(function))
+        for node in inside:
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                 named.setdefault(node.targets[0].id, []).extend(_constants(node.value))
-        for node in ast.walk(scope):
+        for node in inside:
             if isinstance(node, ast.Call) and _name(node.func) in OF_MISTAKES:
                 for argument in _said_by(node):
-                    is_local = isinstance(argument, ast.Name) and scope is not tree
+                    is_local = isinstance(argument, ast.Name) and function is not None
                     yield from named.get(argument.id, ()) if is_local else _constants(argument)
 
 
@@ -195,7 +200,7 @@ def console_texts():
         for _, _, text in environment.extract_translations(path.read_text(encoding="utf-8")):
             found[text] = None
     for path in sorted(CONSOLE.rglob("*.py")):
-        found.update(dict.fromkeys(_marked(ast.parse(path.read_text(encoding="utf-8")), "_", "FormRefused")))
+        found.update(dict.fromkeys(_marked(_nodes(path), "_", "FormRefused")))
     tables = (*STATES.values(), *COMING, *CAUSES.values(), *WORDS, *SENTENCES.values(), *REFUSALS)
     found.update(dict.fromkeys((*tables, *phrases())))
     for each in TUTORIALS:
@@ -207,7 +212,7 @@ def sample_texts():
     """Return every text that the clients of the sample applications print."""
     found = {}
     for path in sorted(SAMPLES.rglob("*.py")):
-        found.update(dict.fromkeys(_marked(ast.parse(path.read_text(encoding="utf-8")))))
+        found.update(dict.fromkeys(_marked(_nodes(path))))
     return list(found)
 
 
@@ -251,8 +256,8 @@ def untranslated():
                         yield path.relative_to(ROOT).as_posix(), node.lineno, text
 
 
-def _marked(tree, *names):
-    for node in ast.walk(tree):
+def _marked(nodes, *names):
+    for node in nodes:
         if (
             isinstance(node, ast.Call)
             and _name(node.func) in (names or ("_",))
@@ -261,16 +266,16 @@ def _marked(tree, *names):
             yield node.args[0].value
 
 
-def _headings(tree):
+def _headings(nodes):
     """Yield headings: of tuples for ``say_table`` and ``show_rows``, and keys of the tables for ``show_table``."""
     constants = {
         target.id: node.value
-        for node in tree.body
+        for node in nodes[0].body
         if isinstance(node, ast.Assign)
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         if not isinstance(node, ast.Call) or _name(node.func) not in {"say_table", "show_table", "show_rows"}:
             continue
         for argument in node.args[:2]:
@@ -282,7 +287,7 @@ def _headings(tree):
             elif isinstance(value, ast.Tuple):
                 yield from (each.value for each in value.elts if isinstance(each, ast.Constant))
     for name in ("HEADINGS", "headings"):
-        for node in ast.walk(tree):
+        for node in nodes:
             if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
                 yield from (each.value for each in getattr(node.value, "elts", ()))
 

@@ -6,7 +6,7 @@ has no spaces, by pairs of characters.
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -104,8 +104,10 @@ def search(query: str, *, chinese: bool = False, limit: int = 8) -> list[Section
     A section that defines the query, a term or a command, comes first.
     """
     wanted = _meant(query)
-    sections = [each for name in names(chinese=chinese) for each in sections_of(name, read(name, chinese=chinese))]
-    counted = [(_weighed(each.text), set(_words(f"{each.page} {each.heading}"))) for each in sections]
+    root = folder(chinese=chinese)
+    pages = ((name, (root / f"{name}.md").read_text(encoding="utf-8")) for name in names(chinese=chinese))
+    sections = [section for name, text in pages for section in sections_of(name, text)]
+    counted = [_counted(section, wanted) for section in sections]
     rare = {word: _rarity(sum(word in text or word in head for text, head in counted), len(counted)) for word in wanted}
     ranked = []
     for section, (text, head) in zip(sections, counted, strict=True):
@@ -182,6 +184,15 @@ def table_rows(markdown: str) -> Iterator[Sequence[str]]:
     rules = {number for number, line in enumerate(markdown.splitlines()) if line.startswith("|---")}
     heads = {line for number, line in enumerate(markdown.splitlines()) if number + 1 in rules}
     yield from (tuple(cell.strip() for cell in row.strip("| ").split(" | ")) for row in rows if row not in heads)
+
+
+def _counted(section: Section, wanted: Iterable[str]) -> tuple[dict[str, float], set[str]]:
+    """Return the words of a section with their weighted counts, and those of its heading; none without a wanted one."""
+    heading = f"{section.page} {section.heading}"
+    whole = f"{heading}\n{section.text}".lower()
+    if not any(word in whole for word in wanted):  # which is seen long before all words are counted
+        return {}, set()
+    return _weighed(section.text), set(_words(heading))
 
 
 def _weighed(text: str) -> dict[str, float]:

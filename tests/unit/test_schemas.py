@@ -1,5 +1,6 @@
 """The schemas for editors: as the tables are, and in agreement with what reads the files."""
 
+import functools
 import json
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tests.unit.workflow.languages.statemachine import test_broken as machines
 from tools import schemas
 
 ROOT = Path(__file__).parents[2]
+SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def validator(name):
@@ -33,22 +35,27 @@ def test_files_are_what_the_tables_say(name):
     assert (SCHEMAS / f"{name}.json").read_text("utf-8") == schemas.written(name)
 
 
+@functools.cache
 def definitions():
-    """Yield path and value of every definition of a flow in the repository."""
+    """Return path and value of every definition of a flow in the repository."""
+    return list(_definitions())
+
+
+def _definitions():
     found = [*ROOT.glob("sample-apps/*/*.yml"), *ROOT.glob("tests/**/*.yml"), *ROOT.glob("tests/recovery/histories/*")]
     for path in sorted(found):
         if "node_modules" in path.parts or path.suffix not in {".yml", ".yaml"}:
             continue
         text = path.read_text("utf-8")
         try:
-            value = yaml.safe_load(text)
+            value = yaml.load(text, SafeLoader)
         except yaml.YAMLError:
             continue
         if isinstance(value, dict) and (value.get("type") == "flow" or value.get("Type") == "StateMachine"):
             yield pytest.param(value, id=str(path.relative_to(ROOT)))
 
 
-@pytest.mark.parametrize("value", list(definitions()))
+@pytest.mark.parametrize("value", definitions())
 def test_every_flow_of_the_repository_is_taken(value):
     """Nothing that runs is underlined in an editor."""
     assert problems("statemachine" if "Type" in value else "fdl", value) == []

@@ -3,9 +3,10 @@
 import json
 import signal
 import subprocess
-import sys
 
 import pytest
+
+from tests import commands
 
 FLOW = """
 version: v1
@@ -170,13 +171,12 @@ def test_polling_tutorial_runs_with_either_sdk_from_an_empty_folder(program):
     elsewhere = program.folder / "elsewhere"
     elsewhere.mkdir()
     running = [
-        subprocess.Popen(
-            [sys.executable, "-m", "emulator", "tutorial", "run", name, "--sdk", sdk, "--input", '{"delay": -1}'],
+        commands.popen(
+            ["tutorial", "run", name, "--sdk", sdk, "--input", '{"delay": -1}'],
             cwd=folder,
             env=program.env | proxy,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
         )
         for name, sdk, folder in (
             ("poll-for-task-status", "core", program.folder),
@@ -198,14 +198,7 @@ def test_polling_tutorial_runs_with_either_sdk_from_an_empty_folder(program):
 
 def _started_bare(program, folder):
     """Start an emulator without functions in *folder*, and return the folder."""
-    started = subprocess.run(
-        [sys.executable, "-m", "emulator", "start", "-d"],
-        cwd=folder,
-        env=program.env,
-        capture_output=True,
-        text=True,
-        timeout=30,
-    )
+    started = commands.run(["start", "-d"], cwd=folder, env=program.env, timeout=30)
     assert "none yet" in started.stdout, started.stderr
     return folder
 
@@ -270,9 +263,8 @@ def test_a_file_is_checked_again_whenever_it_changes(program):
     """Until Ctrl-C; a file that is gone for a moment is no end."""
     file = program.folder / "judge.yml"
     file.write_text(FLOW)
-    watching = subprocess.Popen(
-        [sys.executable, "-m", "emulator", "flow", "check", "--watch", "judge.yml"],
-        cwd=program.folder, env=program.env, stdout=subprocess.PIPE, text=True,
+    watching = commands.popen(
+        ["flow", "check", "--watch", "judge.yml"], cwd=program.folder, env=program.env, stdout=subprocess.PIPE,
     )  # fmt: skip
     try:
         first = watching.stdout.readline()

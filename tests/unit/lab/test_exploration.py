@@ -72,7 +72,7 @@ def test_search_without_a_bound_finds_every_outcome_once(seed):
     assert search.tried == len(found) == search.known
 
 
-@pytest.mark.parametrize("seed", [5, 6, 7])
+@pytest.mark.parametrize("seed", [6, 7, 8])
 def test_reduction_leaves_out_no_outcome(seed):
     """Without it there are the same, in more runs."""
     application = Small(seed)

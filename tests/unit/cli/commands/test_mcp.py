@@ -22,7 +22,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from tests import commands
-from tests.unit.cli.commands.assistants import FLOW, over_stdio, refused, said
+from tests.unit.cli.commands.assistants import FLOW, LOADED, SERVER, over_stdio, refused, said
 from tests.waiting import until
 
 TOOLS = {
@@ -275,8 +275,9 @@ def over_http(project):
     keys = {"accessKeyId": "a", "accessKeySecret": "b", "accountId": "1", "region": "cn-hangzhou", "adminToken": TOKEN}
     (folder / ".localyun" / "keys.json").write_text(json.dumps(keys), encoding="utf-8")
     (folder / ".localyun" / "keys.json").chmod(0o600)
-    command = [sys.executable, "-m", "emulator", "mcp", "--http"]
-    process = subprocess.Popen(command, cwd=folder, env=env, stderr=subprocess.PIPE, text=True)
+    process = commands.popen_code(
+        SERVER, ["mcp", "--http"], loaded=LOADED, cwd=folder, env=env, stderr=subprocess.PIPE
+    )  # fmt: skip
     try:
         yield process.stderr.readline().strip()
     finally:

@@ -123,21 +123,19 @@ def test_counters_survive_a_restart_and_go_back_to_nothing_on_demand(served):
     assert "fnf.transitions" not in items(served)
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--prices", "none.yml"), "none.yml cannot be read"),
-        (("--scale", "0"), "--scale takes a number above 0"),
-        (("--execution", "order/none"), "ExecutionNotExists"),
-        (("--deployment", "none"), "there is no deployment"),
-    ],
-)
-def test_what_cannot_be_told_is_refused_with_words(served, words, said):
+def test_what_cannot_be_told_is_refused_with_words(served):
     """And a code that is not 0."""
-    done = served.run("usage", *words)
+    cases = {
+        ("--prices", "none.yml"): "none.yml cannot be read",
+        ("--scale", "0"): "--scale takes a number above 0",
+        ("--execution", "order/none"): "ExecutionNotExists",
+        ("--deployment", "none"): "there is no deployment",
+    }
+    for words, said in cases.items():
+        done = served.run("usage", *words)
 
-    assert done.returncode != 0
-    assert said in done.stderr
+        assert done.returncode != 0, words
+        assert said in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ async def test_every_edit_gives_another_state(open_site, tmp_path):
 
     async with open_site(root) as site:
         before = await state(site)
-        for number in range(400):
+        for number in range(150):
             file = root / "hello" / chosen.choice(["index.py", "lib/deep/part.py"])
             match chosen.randrange(4):
                 case 0:

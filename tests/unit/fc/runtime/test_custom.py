@@ -144,20 +144,19 @@ async def test_command_replaces_bootstrap(functions, command):
     assert seen["arguments"] == [f"--path={made.code_dir}/data"]
 
 
-@pytest.mark.parametrize(
-    ("order", "error", "body"),
-    [
+async def test_field_and_not_the_status_tells_of_a_failure(functions):
+    """Of an answer to an event only the body goes on."""
+    cases = [
         ({"status": 400, "echo": '{"e": 1}'}, None, b'{"e": 1}'),
         ({"status": 404, "headers": {"x-fc-status": "404"}, "echo": "no"}, "UnhandledInvocationError", b"no"),
         ({"status": 200, "headers": {"X-Fc-Status": "404"}, "echo": "no"}, "UnhandledInvocationError", b"no"),
         ({"status": 500, "headers": {"x-fc-status": "200"}, "echo": "yes"}, None, b"yes"),
-    ],
-)
-async def test_field_and_not_the_status_tells_of_a_failure(functions, order, error, body):
-    """Of an answer to an event only the body goes on."""
-    result = (await functions.calls(image(functions), ask(**order)))[0]
+    ]
 
-    assert (result.error_type, result.body, result.http) == (error, body, None)
+    results = await functions.calls(image(functions), *(ask(**order) for order, _, _ in cases))
+
+    told = [(result.error_type, result.body, result.http) for result in results]
+    assert told == [(error, body, None) for _, error, body in cases]
 
 
 async def test_output_is_the_log_of_the_call_in_progress(functions):

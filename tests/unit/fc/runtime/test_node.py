@@ -35,7 +35,7 @@ def one_ahead():
 def none_ahead(request, monkeypatch):
     """No process is started for a next function, which few tests have, unless the test looks at it."""
     if "one_ahead" not in request.fixturenames:
-        monkeypatch.setattr(node, "_AHEAD_AFTER_S", 3600)
+        monkeypatch.setattr(node.NodeLauncher, "_keep_waiting", lambda *launched: None)
 
 
 def image(functions, code, *, file="index.js", **changes):

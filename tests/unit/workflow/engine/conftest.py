@@ -1,5 +1,6 @@
 """An engine without a driver: decisions applied one event at a time, time that jumps, replies from a script."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
@@ -36,6 +37,10 @@ def token(entry: int, attempt: int) -> str:
     return f"token-{entry}-{attempt}"
 
 
+_read = functools.lru_cache(maxsize=4)(read_program)
+"""A test of crashes plays one definition a hundred times, and a program does not change."""
+
+
 @dataclass
 class Play:
     """One execution, played to its end or until nothing is left to happen.
@@ -56,7 +61,7 @@ class Play:
     check: Callable[[Facts, ExecutionState], None] | None = None
 
     def __post_init__(self) -> None:
-        self.program = read_program(self.definition)
+        self.program = _read(self.definition)
         self.facts = Facts(
             program=self.program, flow_name="f", execution_name="e", input=parse_object(self.given), token=token
         )

@@ -313,11 +313,11 @@ async def test_setting_the_clock_back_counts_runs_anew(workflow):
         ]
 
 
-async def test_thousands_of_schedules_are_rows_behind_one_timer(workflow):
+async def test_hundreds_of_schedules_are_rows_behind_one_timer(workflow):
     """All of them run at their minute; no tasks and no further timers stand by."""
     async with workflow() as bench:
         await bench.flow(ONE_PASS)
-        for number in range(2000):
+        for number in range(600):
             await bench.call(
                 "CreateSchedule", FlowName="f", ScheduleName=f"s{number}", CronExpression=f"0 {number % 2} * * * *"
             )
@@ -328,7 +328,7 @@ async def test_thousands_of_schedules_are_rows_behind_one_timer(workflow):
         await bench.advance(3600)
 
         rows = bench.database.read("SELECT started_at, count(*) FROM workflow_executions GROUP BY 1").fetchall()
-        assert rows == [(millis("2023-11-14T23:00:00"), 1000), (millis("2023-11-14T23:01:00"), 1000)]
+        assert rows == [(millis("2023-11-14T23:00:00"), 300), (millis("2023-11-14T23:01:00"), 300)]
 
 
 async def test_the_loop_notices_a_clock_that_is_set_back():
