@@ -7,6 +7,7 @@ takes it for its proxy (`emulator.http.proxy`); any other is answered with a hin
 import asyncio
 import errno
 import logging
+import select
 import socket
 import ssl
 from collections.abc import Callable
@@ -40,6 +41,8 @@ _HANDSHAKE_S: Final = 20
 _POLL_S: Final = 0.005
 _LONGEST_POLL_S: Final = 0.2
 _EXHAUSTED_S: Final = 1
+_END: Final[int] = getattr(select, "POLLRDHUP", 0)
+"""The event that a client sends no more, which comes while there are still bytes to read; 0 where there is none."""
 _MOST_TUNNELS: Final = 256
 _MOST_HANDSHAKES: Final = 1000
 _EXHAUSTED: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
@@ -250,12 +253,13 @@ async def _peeked(sock: socket.socket, read: Callable[[bytes], _Found | None], m
     A part of a message keeps the socket readable, so there is nothing to wait on but time. It is looked at less and
     less often while nothing more comes: a thousand clients that stop halfway must not keep the loop busy.
 
-    Raises: what *read* raises; EOFError when the client closes first; TimeoutError when it is silent for `_HELLO_S`
-    seconds, or takes that long; OSError.
+    Raises: what *read* raises; EOFError when the client sends no more, which not every system tells behind a part of a
+    message; TimeoutError when it is silent for `_HELLO_S` seconds, or takes that long; OSError.
     """
     await _readable(sock)
     seen, pause_s, waited_s = 0, _POLL_S, 0.0
     while waited_s < _HELLO_S:
+        is_all = _has_ended(sock)
         try:
             data = sock.recv(most, socket.MSG_PEEK)
         except BlockingIOError:
@@ -267,10 +271,21 @@ async def _peeked(sock: socket.socket, read: Callable[[bytes], _Found | None], m
             hello = read(data)
             if hello is not None:
                 return hello
+        if is_all:
+            raise EOFError
         await asyncio.sleep(pause_s)
         waited_s += pause_s
         pause_s = min(pause_s * 2, _LONGEST_POLL_S)
     raise TimeoutError
+
+
+def _has_ended(sock: socket.socket) -> bool:
+    """Whether the client sends no more, as far as the system tells."""
+    if not _END:
+        return False
+    poll = select.poll()
+    poll.register(sock, _END)
+    return bool(poll.poll(0))
 
 
 async def _readable(sock: socket.socket) -> None:

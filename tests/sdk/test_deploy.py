@@ -1,5 +1,7 @@
 """`localyun deploy`: each kind of file deployed, used through an official client, changed, deployed again, removed."""
 
+import contextlib
+import io
 import json
 import os
 import shutil
@@ -48,6 +50,13 @@ class Project:
         assert old in text
         path.write_text(text.replace(old, new))
 
+    def listed(self, *words):
+        """Return what the command prints of what there is, without a process of its own."""
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            assert main([*words, "--json", "--state", str(self.emulator.state)]) == 0
+        return json.loads(said.getvalue())
+
     def everything(self):
         """Return what is in the emulator, in the words of the services' lists."""
         fc2 = self.emulator.fc2()
@@ -59,9 +68,8 @@ class Project:
             ],
             "domains": [row["domainName"] for row in fc2.list_custom_domains().data["customDomains"]],
         }
-        for kind in ("flow", "queue", "topic"):
-            found[kind] = json.loads(self.run(kind, "list", "--json").stdout)
-        found["triggers"] = json.loads(self.run("trigger", "list", "--json").stdout)
+        for kind in ("flow", "queue", "topic", "trigger"):
+            found[kind] = self.listed(kind, "list")
         found["roles"] = self.roles()
         return found
 
@@ -106,7 +114,7 @@ def project(empty_emulator, tmp_path):
 
     yield make
     assert made[0].everything() == made[1]
-    assert json.loads(made[0].run("deployments", "--json").stdout) == []
+    assert made[0].listed("deployments") == []
 
 
 def invoke(emulator, service, function, event):

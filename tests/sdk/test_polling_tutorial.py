@@ -1,7 +1,7 @@
 """The tutorial "Poll for task status", run through the official clients against a started emulator.
 
-What happens event by event is the guide's. The flow's waits are real where it is written in the first language, and
-skipped in the other.
+What happens event by event is the guide's. The flow's waits are skipped, but for one that is real, across the end of an
+emulator.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ import pytest
 from emulator.testing.process import kit_at
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.sdk, pytest.mark.waits]
+pytestmark = pytest.mark.sdk
 
 APPLICATION = Path(__file__).parents[2] / "sample-apps" / "poll-for-task-status"
 FLOW = (APPLICATION / "flow.yml").read_text()
@@ -53,10 +53,14 @@ def wait_for_end(fnf, flow, execution, within_s):
     pytest.fail(f"{execution} did not end: {reply}")
 
 
-@pytest.mark.parametrize(
-    ("definition", "skipped"), [(FLOW, False), (MACHINE, True)], ids=["fdl, real time", "statemachine, skipped time"]
-)
-def test_the_polling_tutorial_runs_as_the_guide_says(new_emulator, request, definition, skipped):
+def skip(emulator, execution):
+    """Skip what the execution waits for."""
+    with contextlib.closing(kit_at(emulator.state)) as localyun:
+        localyun.skip_until(execution=f"polling/{execution}", timeout="60s")
+
+
+@pytest.mark.parametrize("definition", [FLOW, MACHINE], ids=["fdl", "statemachine"])
+def test_the_polling_tutorial_runs_as_the_guide_says(new_emulator, request, definition):
     """Delay 20 succeeds at the third or fourth poll; too long a delay, and none given (60 s), fail after four polls.
 
     Each runs in an emulator of its own: the job's age is that of the instance asked, and polls of several executions
@@ -78,9 +82,8 @@ def test_the_polling_tutorial_runs_as_the_guide_says(new_emulator, request, defi
         name: fnf.send("StartExecution", FlowName="polling", ExecutionName=name, Input=inputs[name])
         for name, fnf in clients.items()
     }
-    for name in inputs if skipped else ():
-        with contextlib.closing(kit_at(emulators[name].state)) as localyun:
-            localyun.skip_until(execution=f"polling/{name}", timeout="60s")
+    for name in inputs:
+        skip(emulators[name], name)
 
     ended = {name: wait_for_end(fnf, "polling", name, 90) for name, fnf in clients.items()}
     events = {name: history(fnf, "polling", name) for name, fnf in clients.items()}
@@ -108,6 +111,7 @@ def test_the_polling_tutorial_runs_as_the_guide_says(new_emulator, request, defi
 
 
 @pytest.mark.recovery
+@pytest.mark.waits
 def test_a_killed_emulator_goes_on_with_the_execution_where_it_was(new_emulator, request):
     """kill -9 during Wait10s: after the next start the wait ends at its instant and every event is there once."""
     emulator = new_emulator(Path(request.config.rootpath) / "functions").start()
@@ -124,6 +128,9 @@ def test_a_killed_emulator_goes_on_with_the_execution_where_it_was(new_emulator,
     emulator.kill()
     emulator.start()
     fnf = emulator.fnf()
+    fnf.send("DescribeExecution", FlowName="polling", ExecutionName="cut", WaitTimeSeconds=8)
+    eventually(lambda: [each for each in history(fnf, "polling", "cut") if ended_wait(each)], 30)
+    skip(emulator, "cut")
     ended = wait_for_end(fnf, "polling", "cut", 60)
     after = history(fnf, "polling", "cut")
 
@@ -134,6 +141,11 @@ def test_a_killed_emulator_goes_on_with_the_execution_where_it_was(new_emulator,
     assert steps_entered(after) == ["StartJob", "Init", *POLL * polls, "JobSucceeded"]
     entered, succeeded = (moment(after, "Wait10s", kind) for kind in ("StepStarted", "StepSucceeded"))
     assert 10.0 <= succeeded - entered < 11.5
+
+
+def ended_wait(event):
+    """Whether it is the end of a wait."""
+    return (event["StepName"], event["Type"]) == ("Wait10s", "StepSucceeded")
 
 
 def moment(events, step, kind):

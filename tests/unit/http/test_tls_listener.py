@@ -1,10 +1,13 @@
-"""The name in a TLS client's first message."""
+"""A TLS client's first message."""
 
+import asyncio
 import contextlib
+import socket
 import ssl
 
 import pytest
 
+from emulator.http import tls_listener
 from emulator.http.tls_listener import ServerNames
 
 
@@ -36,3 +39,17 @@ def test_a_hello_names_a_host(sent, found):
     assert [names.in_hello(sent), names.in_hello(hello("b.localhost")), names.in_hello(sent)] == [
         found, "b.localhost", found
     ]  # fmt: skip
+
+
+@pytest.mark.skipif(not tls_listener._END, reason="this system tells no end behind a part of a message")
+async def test_a_client_that_ends_within_its_hello_is_not_waited_for(monkeypatch):
+    """The rest can no longer come."""
+    monkeypatch.setattr(tls_listener, "_HELLO_S", 10**6)
+    theirs, ours = socket.socketpair()
+    with theirs, ours:
+        ours.setblocking(False)
+        theirs.sendall(hello("a.fc.localhost")[:60])
+        theirs.shutdown(socket.SHUT_WR)
+
+        with pytest.raises(EOFError):
+            await asyncio.wait_for(tls_listener._peeked(ours, ServerNames().in_hello, 1000), 20)
