@@ -37,8 +37,13 @@ def shape_of(tables: sqlite3.Connection) -> Shape:
 
     Raises: sqlite3.Error.
     """
+    return {key: tuple(_parts(sql)) for key, sql in _statements(tables)}
+
+
+def _statements(tables: sqlite3.Connection) -> Iterator[tuple[tuple[str, str], str]]:
+    """Return the objects of a schema by kind and name, each with its statement."""
     rows = tables.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
-    return {(kind, name): tuple(_parts(sql)) for kind, name, sql in rows if name not in _OWN}
+    return (((kind, name), sql) for kind, name, sql in rows if name not in _OWN)
 
 
 @frozen
@@ -75,15 +80,18 @@ class ProgramShape:
 
 
 def shape_of_program(schemas: Sequence[Schema]) -> ProgramShape:
-    """Run the migrations in memory, step by step, and return what they make; takes some 100 ms."""
+    """Run the migrations in memory, step by step, and return what they make; takes some 30 ms."""
     forms: dict[tuple[str, str], set[tuple[str, ...]]] = {}
+    seen: set[tuple[tuple[str, str], str]] = set()  # most objects are after a step what they were before
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as tables:
         tables.execute(VERSIONS)
         for schema in schemas:
             for file in schema.steps().values():
                 tables.executescript(f"BEGIN;{file.read_text(encoding='utf-8')};COMMIT")
-                for key, parts in shape_of(tables).items():
-                    forms.setdefault(key, set()).add(parts)
+                changed = {*_statements(tables)} - seen
+                seen |= changed
+                for key, sql in changed:
+                    forms.setdefault(key, set()).add(tuple(_parts(sql)))
         return ProgramShape(now=shape_of(tables), forms={key: frozenset(each) for key, each in forms.items()})
 
 

@@ -194,24 +194,6 @@ def test_report_of_a_failing_test_tells_what_the_emulator_did(failing):
     assert re.search(r"\n\d{4}-\d\d-\d\d\n", section)
 
 
-def test_workers_have_a_clock_of_their_own(project):
-    """Under xdist no worker's time is moved by another's."""
-    text = project(
-        "-n", "2",
-        test_it_py="""
-            import pytest
-            from datetime import UTC, datetime, timedelta
-
-            @pytest.mark.parametrize("number", range(6))
-            def test_time(localyun, number):
-                assert abs(localyun.clock.now() - datetime.now(UTC)) < timedelta(minutes=5)
-                localyun.clock.advance("30d")
-            """,
-    )  # fmt: skip
-
-    assert outcomes(text) == {"passed": 6}
-
-
 PASSING |= {
     "test_kinds_py": """
         import unittest

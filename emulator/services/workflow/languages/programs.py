@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 KEPT = 128
 SHORT_CHARS = 2 * 1024
 """The longest text that is parsed on the loop: about two milliseconds, once per definition and start."""
+READ_CHARS = 128 * 1024
+"""How long the texts may be, together, whose programs are kept by their text; their programs take some megabytes."""
 
 
 def read_program(text: str) -> Program:
@@ -61,23 +63,31 @@ def _is_quick(text: str) -> bool:
 
 
 class Programs:
-    """A cache of programs by the ids of their definitions. Methods that read one raise `DefinitionError`."""
+    """A cache of programs by the ids of their definitions. Methods that read one raise `DefinitionError`.
+
+    Programs are kept by their texts too, for ids that another state has: tests restore one before each of them, and
+    make the same flows again.
+    """
 
     def __init__(self, text_of: Callable[[DefinitionId], str]) -> None:
         self._text_of = text_of
         self._programs: OrderedDict[DefinitionId, Program] = OrderedDict()
+        self._read: OrderedDict[str, Program] = OrderedDict()
+        self._read_chars = 0
         self._thread: ThreadPoolExecutor | None = None
 
     async def read(self, text: str) -> Program:
         """Parse a definition, a long one in a thread so that the loop is not blocked."""
-        if _is_quick(text):
-            return read_program(text)
+        program = self._read_before(text)
+        if program is not None or _is_quick(text):
+            return program or self._remember(text, read_program(text))
         if self._thread is None:
             # slow to import and seldom needed
             from concurrent.futures import ThreadPoolExecutor
 
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="workflow-definitions")
-        return await asyncio.get_running_loop().run_in_executor(self._thread, read_program, text)
+        program = await asyncio.get_running_loop().run_in_executor(self._thread, read_program, text)
+        return self._remember(text, program)
 
     def known(self, definition: DefinitionId) -> Program | None:
         """Return a program that has been read and is still in memory, or None."""
@@ -92,13 +102,18 @@ class Programs:
         if program is not None:
             return program
         text = self._text_of(definition)
-        if not _is_quick(text):
+        program = self._read_before(text)
+        if program is None and not _is_quick(text):
             return None
-        return self.keep(definition, read_program(text))
+        return self.keep(definition, program or self._remember(text, read_program(text)))
 
     def find_now(self, definition: DefinitionId) -> Program:
         """Return a program, parsing even a long text at once: for callers that must answer in this tick."""
-        return self.find(definition) or self.keep(definition, read_program(self._text_of(definition)))
+        program = self.find(definition)
+        if program is None:
+            text = self._text_of(definition)
+            program = self.keep(definition, self._remember(text, read_program(text)))
+        return program
 
     async def load(self, definition: DefinitionId) -> None:
         """Read a definition in a thread, and cache its program unless the id was removed or reused meanwhile."""
@@ -120,8 +135,22 @@ class Programs:
         self._programs.pop(definition, None)
 
     def clear(self) -> None:
-        """Forget all programs."""
+        """Forget which id has which program: another state's tables are about to take the place of these."""
         self._programs.clear()
+
+    def _read_before(self, text: str) -> Program | None:
+        program = self._read.get(text)
+        if program is not None:
+            self._read.move_to_end(text)
+        return program
+
+    def _remember(self, text: str, program: Program) -> Program:
+        if self._read.setdefault(text, program) is program:
+            self._read_chars += len(text)
+        while self._read_chars > READ_CHARS:
+            oldest, _ = self._read.popitem(last=False)
+            self._read_chars -= len(oldest)
+        return program
 
     def close(self) -> None:
         """End the thread, if there is one."""
