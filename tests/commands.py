@@ -110,12 +110,17 @@ def program():
     return [*_CLIENT, parent().address] if FORK else COMMAND
 
 
+def code_program(code, *loaded):
+    """Return the command line of a program that runs *code* as `popen_code` does; not where nothing can be forked."""
+    return [*_CLIENT, parent(*loaded).address, code]
+
+
 def module_starter(*loaded):
     """Return what does as `emulator.kernel.tasks.start_module` does, forked from a process that has *loaded* modules.
 
     What is killed is the program that waits for it; it ends itself when its input does, as children of the server do.
     """
-    program = [*_CLIENT, parent(*loaded).address, _MODULE]
+    program = code_program(_MODULE, *loaded)
 
     async def start_module(name, *arguments, stdin, stdout):
         error = asyncio.subprocess.PIPE

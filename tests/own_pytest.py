@@ -17,13 +17,13 @@ from tests import commands
 _ELSEWHERE = ("cacheprovider", "anyio", "hypothesispytest")
 """Plugins that a project need not have; two of them bring what takes twice as long to load as pytest."""
 
-_LOADED = (
+LOADED = (
     *(f"_pytest.{name}" for name in default_plugins),
     *("pytest", "unittest.mock", "execnet", "requests", "pygments.lexers.python", "pygments.formatters.terminal"),
     *("emulator.testing", "emulator.testing.kit", "emulator.testing.exploring", "tests.kits"),
 )
 """What it would load one after the other, but for plugins, which it changes as it loads them."""
-_FORKED = """
+PROGRAM = """
 import runpy
 from tests import kits
 
@@ -52,7 +52,7 @@ def run_pytest(
             cwd=folder, env=environment(), capture_output=True, text=True, timeout=timeout, check=False,
         )  # fmt: skip
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process = commands.popen_code(_FORKED, words, loaded=_LOADED, cwd=folder, env=environment(), **pipes)
+    process = commands.popen_code(PROGRAM, words, loaded=LOADED, cwd=folder, env=environment(), **pipes)
     with process:
         try:
             out, err = process.communicate(timeout=timeout)

@@ -15,10 +15,7 @@ def pytest(*options: str) -> str:
     anew = shlex.join([sys.executable, "-m", "pytest", *own_pytest.FORKED, *options])
     if not commands.FORK:
         return f'#!/bin/sh\nexec {anew} "$@"\n'
-    forked = [
-        *(sys.executable, "-I", "-S", "-B", str(commands.ROOT / "tests" / "forked_command.py")),
-        *(commands.parent(*own_pytest._LOADED).address, own_pytest._FORKED, *options),
-    ]
+    forked = [*commands.code_program(own_pytest.PROGRAM, *own_pytest.LOADED), *options]
     alone = f'[ "$PYTHONPATH" = {shlex.quote(str(commands.ROOT))} ]'
     return f'#!/bin/sh\n{alone} && exec {shlex.join(forked)} "$@"\nexec {anew} "$@"\n'
 

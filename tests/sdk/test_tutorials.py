@@ -54,8 +54,7 @@ def python(tmp_path_factory):
     if not commands.FORK:
         return sys.executable
     script = tmp_path_factory.mktemp("python") / "python"
-    client = [sys.executable, "-I", "-S", "-B", str(ROOT / "tests" / "forked_command.py")]
-    words = [*client, commands.parent(*LOADED).address, PROGRAM, str(script)]
+    words = [*commands.code_program(PROGRAM, *LOADED), str(script)]
     script.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
     script.chmod(0o755)
     return str(script)
