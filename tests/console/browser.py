@@ -12,12 +12,9 @@ from selenium.webdriver.chrome.service import Service
 SHELL = Path("/usr/lib/chromium/chromium-headless-shell")
 """Chromium without windows, tabs and menus, as Debian has it; its wrapper on the path outlives the driver."""
 
-WINDOWED = shutil.which("chromium")
-"""The browser that hides a tab while another is in front of it."""
-
-PROGRAM = str(SHELL) if SHELL.exists() else WINDOWED
-"""The browser of most tests. The same code loads, lays out, paints and runs pages in both; the one without windows
-takes a third of the processor time, for the other draws its window even when nobody sees it."""
+PROGRAM = str(SHELL) if SHELL.exists() else shutil.which("chromium")
+"""The browser. The same code loads, lays out, paints and runs pages in both; the one without windows takes a third of
+the processor time, for the other draws its window even when nobody sees it."""
 
 MISSING = [
     name for name, path in (("chromium", PROGRAM), ("chromedriver", shutil.which("chromedriver"))) if path is None
@@ -27,12 +24,15 @@ MISSING = [
 _SWITCHES = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"),
     *("--hide-scrollbars", "--disable-background-networking", "--no-proxy-server"),
-    *("--renderer-process-limit=1", "--disable-features=BackForwardCache,SpareRendererForSitePerProcess"),
+    *("--renderer-process-limit=1", "--no-zygote", "--in-process-gpu", "--enable-features=NetworkServiceInProcess2"),
+    "--disable-features=BackForwardCache,SpareRendererForSitePerProcess,RenderDocument",
     "--js-flags=--no-opt,--no-maglev",
 )
-"""The last two lines save processor time. A page is shown by the process that has shown the one before it, as far as
-their sites allow: a process of its own for every page, one in reserve, and those of pages that one could go back to
-take half as much again. Scripts are not optimized: a page is left before that has paid.
+"""The last three lines save processor time. A page is shown by the process that has shown the one before it, as far as
+their sites allow, and in the same view: a process of its own for every page, one in reserve, those of pages that one
+could go back to, and a view that is made and thrown away with every page take as much again. What paints and what
+speaks to servers are threads of the browser and no processes. Scripts are not optimized: a page is left before that
+has paid.
 """
 
 STILL = "--disable-threaded-compositing"
@@ -43,10 +43,10 @@ It tells pages nothing of frames: neither what waits for the next one nor resizi
 
 
 @contextmanager
-def chromium(language="en", program=PROGRAM, switches=()):
+def chromium(language="en", switches=()):
     """Offer a driver whose browser prefers *language*, with further *switches*; the browser ends with the context."""
     options = Options()
-    options.binary_location = program
+    options.binary_location = PROGRAM
     for switch in (*_SWITCHES, *switches, f"--lang={language}", f"--accept-lang={language}"):
         options.add_argument(switch)
     options.add_experimental_option("prefs", {"intl.accept_languages": language})
@@ -70,6 +70,26 @@ def renew(driver: Any) -> None:
     driver.switch_to.window(fresh)
     driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
     driver.execute_cdp_cmd("Network.clearBrowserCache", {})
+
+
+_TURNED = """
+const [hidden, done] = arguments;
+if (document.hidden === hidden) done();
+else document.addEventListener("visibilitychange", () => done(), { once: true });
+"""
+
+
+def hide(driver: Any) -> None:
+    """Hide the page, as another tab does that is in front of it; it knows when this returns."""
+    driver.minimize_window()
+    driver.execute_async_script(_TURNED, True)
+
+
+def show(driver: Any) -> None:
+    """Have the page seen again; it knows when this returns."""
+    window = driver.execute_cdp_cmd("Browser.getWindowForTarget", {})["windowId"]
+    driver.execute_cdp_cmd("Browser.setWindowBounds", {"windowId": window, "bounds": {"windowState": "normal"}})
+    driver.execute_async_script(_TURNED, False)
 
 
 def size(driver: Any, width: int, height: int) -> None:

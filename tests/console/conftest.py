@@ -7,7 +7,7 @@ import pytest
 
 from emulator.testing import Emulator
 from tests.console import scene
-from tests.console.browser import MISSING, PROGRAM, WINDOWED, chromium, renew
+from tests.console.browser import MISSING, chromium, renew
 
 
 @pytest.fixture(scope="module")
@@ -21,18 +21,17 @@ def localyun(tmp_path_factory):
 
 
 @contextmanager
-def installed(program=PROGRAM, switches=()):
+def installed(switches=()):
     """Offer the driver of a browser; tests with it are left out where it is not installed."""
-    missing = MISSING if program else ["chromium"]
-    if missing:
-        pytest.skip(f"{' and '.join(missing)} missing; python3 dev.py browser installs what the console's tests need")
-    with chromium(program=program, switches=switches) as driver:
+    if MISSING:
+        pytest.skip(f"{' and '.join(MISSING)} missing; python3 dev.py browser installs what the console's tests need")
+    with chromium(switches=switches) as driver:
         yield driver
 
 
 @pytest.fixture(scope="session")
 def one_browser():
-    """The browser of most tests."""
+    """The browser of all modules; what is judged has another."""
     with installed() as driver:
         yield driver
 
@@ -54,13 +53,6 @@ def let_in(browser, localyun):
 def console(localyun, browser):
     """The browser, let in."""
     return let_in(browser, localyun)
-
-
-@pytest.fixture
-def tabs(localyun):
-    """A browser, let in, whose pages are hidden while another tab is in front."""
-    with installed(WINDOWED) as driver:
-        yield let_in(driver, localyun)
 
 
 @pytest.fixture

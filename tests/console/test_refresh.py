@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import pytest
 from selenium.webdriver.common.by import By
 
-from tests.console.browser import resize
+from tests.console.browser import hide, resize, show
 from tests.console.walking import ROOT, eventually, opened, press, speak, text
 
 LISTEN = """
@@ -125,20 +125,18 @@ def test_jump_of_the_clock_makes_every_page_anew(console, localyun):
     assert eventually(console, lambda: "ahead of this machine" in text(console))
 
 
-def test_page_hears_of_what_changed_while_it_was_hidden(tabs, localyun):
+def test_page_hears_of_what_changed_while_it_was_hidden(console, localyun):
     """Once it is seen again, and of nothing when that was elsewhere."""
     mine = localyun.queue("hidden")
-    looked_at(tabs, localyun, "/queues/hidden")
-    first = tabs.current_window_handle
-    tabs.switch_to.new_window("tab")
+    looked_at(console, localyun, "/queues/hidden")
+    hide(console)
     try:
         mine.send("sent meanwhile")
     finally:
-        tabs.close()
-        tabs.switch_to.window(first)
+        show(console)
 
-    assert eventually(tabs, lambda: "sent meanwhile" in text(tabs))
-    assert tabs.execute_script(ASKED) == ["content"]
+    assert eventually(console, lambda: "sent meanwhile" in text(console))
+    assert console.execute_script(ASKED) == ["content"]
 
 
 def test_what_changed_while_somebody_marks_text_is_shown_afterwards(console, localyun):

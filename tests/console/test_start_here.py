@@ -11,6 +11,7 @@ from selenium.webdriver.common.by import By
 from emulator.console.pages.start import SNIPPETS, snippet
 from emulator.samples import TUTORIALS
 from emulator.testing import Emulator
+from tests import commands
 from tests.console.walking import eventually, opened, press, text
 
 pytestmark = pytest.mark.starts_programs
@@ -73,18 +74,12 @@ def test_the_page_of_the_tutorials_says_its_name_once(empty, browser):
 @pytest.mark.parametrize("name", SNIPPETS)
 def test_a_program_runs_as_it_is_copied(served, name):
     """Under ``localyun exec``, which leads the official SDKs here; once more on what it has created."""
-    command = [sys.executable, "-m", "emulator", "exec", "--", sys.executable, "-"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
 
     for _ in range(2):
-        ended = subprocess.run(
-            command,
-            input=snippet(name),
-            env=os.environ | served.env,
-            capture_output=True,
-            text=True,
-            timeout=RUN_S,
-            check=False,
-        )
+        words = ["exec", "--", sys.executable, "-"]
+        program = commands.popen(words, cwd=Path.cwd(), env=os.environ | served.env, **pipes)
+        printed, complaints = program.communicate(snippet(name), timeout=RUN_S)
 
-        assert ended.returncode == 0, ended.stderr
-        assert ended.stdout.strip()
+        assert program.returncode == 0, complaints
+        assert printed.strip()

@@ -17,6 +17,9 @@ pytestmark = pytest.mark.waits
 
 ROOT = Path(__file__).parents[2]
 BEHIND_MS = 5_000
+INPUTS = {"polling": '{"delay": 5}'}
+"""One that asks every ten seconds whether a job is done finds that it is not once, and not three times."""
+
 _SHOWN = "return Number(document.getElementById('scrubber').dataset.last)"
 _STATES = """
 const found = {};
@@ -38,8 +41,12 @@ def running(localyun):
     environment = {**os.environ, **localyun.env, "LOCALYUN_STATE": str(localyun.state)}
     options = ["--keep", "--events", "--state", str(localyun.state)]
     started = [
-        commands.popen(["tutorial", "run", each.name, *options], cwd=ROOT, env=environment) for each in TUTORIALS
-    ]
+        commands.popen(
+            ["tutorial", "run", each.name, "--input", INPUTS.get(each.short_name, each.default_input), *options],
+            cwd=ROOT, env=environment,
+        )
+        for each in TUTORIALS
+    ]  # fmt: skip
     yield started
     for each in started:
         each.terminate()
