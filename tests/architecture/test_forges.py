@@ -72,13 +72,13 @@ def test_launch_configurations_name_existing_tasks():
 def test_action_starts_and_exports_variables(tmp_path):
     """The action's own script, run as a forge runs it: the emulator answers and the variables are exported."""
     step = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"][1]
-    program = tmp_path / "bin" / "localyun"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m emulator "$@"\n')
-    program.chmod(0o755)
+    localyun = tmp_path / "bin" / "localyun"
+    localyun.parent.mkdir()
+    localyun.write_text(f'#!/bin/sh\nexec {shlex.join(program())} "$@"\n')
+    localyun.chmod(0o755)
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("LOCALYUN_")}
     environment = inherited | {
-        "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}",
+        "PATH": f"{localyun.parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),
         "XDG_RUNTIME_DIR": str(tmp_path),
         "RUNNER_TEMP": str(tmp_path),
