@@ -3,6 +3,7 @@
 A program, its arguments a listening socket and the modules to load: none for the command.
 """
 
+import asyncio
 import atexit
 import contextlib
 import gc
@@ -12,6 +13,7 @@ import pkgutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -49,10 +51,27 @@ def _load(modules):
         app.CertificateAuthority = ready_certificates.authority(app.CertificateAuthority)
         app.migrate = ready_database.migration(app.migrate, app._SCHEMAS)
         subprocess.Popen = Background
+        _start_once(app.Emulator)
     commands.parent()  # its address is among the variables until a child has its own
     zygotes.are_forked()
     gc.collect()
     gc.freeze()
+
+
+def _start_once(emulator_class):
+    """Start an emulator and stop it: what that compiles and makes once per process is there in each that is forked."""
+    from emulator.cli.main import parse
+    from emulator.config import Config
+
+    async def once(config):
+        emulator = emulator_class(config)
+        await emulator.start()
+        await emulator.stop()
+
+    parse(["start"])
+    with tempfile.TemporaryDirectory(prefix="localyun-parent-") as folder:
+        asyncio.run(once(Config(port=0, https_port=0, state=Path(folder) / "state", log_level="warning")))
+    assert threading.active_count() == 1, threading.enumerate()
 
 
 class Background(subprocess.Popen):

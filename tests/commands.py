@@ -37,6 +37,7 @@ PROGRAM = (
     *(f"{_LANGUAGES}.fdl.reader", f"{_LANGUAGES}.statemachine.reader"),
     *(f"emulator.oss.{each}" for each in ("s3", "buckets", "settings", "objects", "uploads", "store")),
     *("emulator.deploy.seeds", "emulator.services.fc.catalog.archive", "emulator.lab.checkpoints.archive"),
+    "emulator.adapters.examination",
     *("emulator.console.app", "ctypes", "encodings.ascii", "encodings.utf_8_sig"),
 )
 """What emulators and commands load, at once or when it is needed first: moto alone takes longer than most of them."""
@@ -156,7 +157,7 @@ def can_fork(env):
     """Whether a process forked from one with this process's environment behaves as a new one with *env*."""
     ours = {name: value for name, value in os.environ.items() if name.startswith(_OF_PYTHON)}
     theirs = {name: value for name, value in env.items() if name.startswith(_OF_PYTHON)}
-    differs = {name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)}
+    differs = {name for name in ours.keys() | theirs.keys() if (ours.get(name) or "") != (theirs.get(name) or "")}
     if theirs.get("PYTHONUTF8") == "1":
         differs = {name for name in differs if not name.startswith(_OF_LANGUAGE)}
     return FORK and not any(name.startswith("COVERAGE") for name in theirs) and (

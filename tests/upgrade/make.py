@@ -74,7 +74,7 @@ AdjustableClock.now = lambda clock: now(clock) + shift_ms
 sys.exit(main())
 """
 """An emulator whose own time is another; the time of signatures is the system's."""
-PROGRAM = ("emulator.cli.commands.start", "emulator.adapters.examination", *commands.PROGRAM)
+PROGRAM = ("emulator.cli.commands.start", *commands.PROGRAM)
 
 
 def start(python, state, shift_ms=None):
