@@ -45,7 +45,7 @@ from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
 from emulator.keyfile import load_or_create
 from emulator.lab import admin as lab_admin
-from emulator.lab import admin_doubles
+from emulator.lab import doubles_admin
 from emulator.lab.clock_table import load_clock
 from emulator.lab.service import Bench, Lab, keep_series, next_series
 from emulator.storage.database import Database
@@ -213,7 +213,7 @@ class Emulator:
             self._background.spawn(asyncio.to_thread(sweep_scratch, work), "scratch")
         await usage.meter.start()
         self._closing.callback(usage.meter.close)
-        parts: list[AdminOperations] = [*services.admin(), (lab, lab_admin), (lab, admin_doubles)]
+        parts: list[AdminOperations] = [*services.admin(), (lab, lab_admin), (lab, doubles_admin)]
         parts += [(self._entrance.refusals, gateway_errors), (usage, usage_admin)]
         parts.append((Recording(self._pipeline.record), recording.OWN))
         if self.config.console:

@@ -60,6 +60,7 @@ def _load(modules):
 
 def _start_once(emulator_class):
     """Start an emulator and stop it: what that compiles and makes once per process is there in each that is forked."""
+    from emulator.cli import output
     from emulator.cli.main import parse
     from emulator.config import Config
 
@@ -69,6 +70,7 @@ def _start_once(emulator_class):
         await emulator.stop()
 
     parse(["start"])
+    output.catalogue.cache_clear()  # each process speaks the language of its own variables
     with tempfile.TemporaryDirectory(prefix="localyun-parent-") as folder:
         asyncio.run(once(Config(port=0, https_port=0, state=Path(folder) / "state", log_level="warning")))
     assert threading.active_count() == 1, threading.enumerate()

@@ -178,10 +178,10 @@ class _Child:
     async def end(self) -> str:
         """End the child and return the last line of what it complained about."""
         self.kill()
+        self._stdin.close()
         assert self._process.stderr is not None
         complaint = await self._process.stderr.read()
         await self._process.wait()
-        self._stdin.close()
         return complaint.decode("utf-8", "replace").strip().rpartition("\n")[2]
 
     async def _frame(self) -> bytes:
