@@ -2,7 +2,6 @@
 
 import json
 import shlex
-from importlib import metadata
 from urllib.parse import unquote, urlsplit
 
 
@@ -21,6 +20,8 @@ def _origin() -> dict[str, dict[str, bool]]:
 
     Source: PyPA, "Recording the Direct URL Origin of installed distributions".
     """
+    from importlib import metadata  # imports dates, which quick commands do without
+
     try:
         recorded = json.loads(metadata.distribution("localyun").read_text("direct_url.json") or "{}")
     except (metadata.PackageNotFoundError, ValueError):
