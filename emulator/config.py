@@ -453,8 +453,8 @@ OPTIONS = Shape(
         ),
         _option(
             "freeze", FLAG,
-            "freeze the emulator's clock from the start (default: no)",
-            "启动时就冻结模拟器的时钟（默认：否）",
+            "freeze the emulator's clock from the start; a clock that was frozen before stays frozen (default: no)",
+            "启动时就冻结模拟器的时钟；此前已冻结的时钟保持冻结（默认：否）",
         ),
         _option(
             "runtimes", MapOf(Folder(program=True)),

@@ -100,12 +100,21 @@ def lines(config: Config, status: Mapping[str, Any]) -> list[str]:
 
 def _functions(config: Config, status: Mapping[str, Any]) -> str:
     names = [name_of(each) for each in status.get("functions", [])]
-    shown = enumerated(names[:NAMES_SHOWN]) or _("none yet")
-    if len(names) > NAMES_SHOWN:
-        shown = _("{names} and {number} more", names=shown, number=len(names) - NAMES_SHOWN)
     if config.functions is None or (names and not config.functions.is_dir()):  # all functions were uploaded
+        return _some(names)
+    own = [each for each in names if (config.functions / each).is_dir()]
+    shown = _("{names}; folder {folder}", names=_some(own), folder=config.functions)
+    if len(own) == len(names):
         return shown
-    return _("{names}; folder {folder}", names=shown, folder=config.functions)
+    uploaded = _("uploaded: {names}", names=_some([each for each in names if each not in own]))
+    return _("; ").join((shown, uploaded))
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = enumerated(names[:NAMES_SHOWN]) or _("none yet")
+    if len(names) <= NAMES_SHOWN:
+        return shown
+    return _("{names} and {number} more", names=shown, number=len(names) - NAMES_SHOWN)
 
 
 def name_of(function: Any) -> str:

@@ -236,7 +236,6 @@ class ToolChain:
 TOOL_CHAINS = (
     ToolChain(program="node", question=("--version",), runtimes=("nodejs*",), trial="nodejs20"),
     ToolChain(program="java", question=("-version",), runtimes=("java*", "custom (Java)")),
-    ToolChain(program="go", question=("version",), runtimes=("go1", "custom (Go)")),
     ToolChain(program="php", question=("--version",), runtimes=("php*", "custom (PHP)"), trial="php7.2"),
     ToolChain(program="dotnet", question=("--list-runtimes",), runtimes=("dotnetcore*", "custom (.NET)")),
     ToolChain(

@@ -161,7 +161,7 @@ def _add_explore(commands: Commands) -> None:
         type=whole_number,
         default=2,
         metavar="N",
-        help="maximum number of changes to the first order (default: 2)",
+        help="maximum number of changes to the first order (default: 2); afterwards random orders follow, up to --runs",
     )
     explore.add_argument("--order", action="append", metavar="KINDS", help="kinds of effects to reorder (default: all)")
     explore.add_argument(

@@ -418,7 +418,9 @@ def show_rows(arguments: Namespace, headings: Sequence[str], rows: Sequence[Sequ
 
 
 def readable(name: str, value: object) -> object:
-    """Return a field for people: timestamps as dates, properties as ``name=value``."""
+    """Return a field for people: timestamps as dates, flags as in JSON, properties as ``name=value``."""
+    if isinstance(value, bool):
+        return _json(value)
     if isinstance(value, int) and name in _IN_SECONDS | _IN_MILLISECONDS:
         from emulator.kernel.clock import Millis  # help and most commands do not need dates
         from emulator.wire.dates import iso_seconds

@@ -17,6 +17,7 @@ from emulator.kernel.frozen import frozen
 
 CHINESE: Final = "zh-CN"
 _HEADING = re.compile(r"^(#{1,6}) +(.*)$")
+_COMMENT = re.compile(r"^<!-- .*? -->\n+", re.MULTILINE)
 _WORD = re.compile(r"[a-z0-9_]+|[\u3400-\u9fff]+")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _WRAP = re.compile(r"(^```.*?^```)|(?<=(\S))\n(?=([^\s|#>]))(?!```|[-*] |\d+\. )", re.DOTALL | re.MULTILINE)
@@ -86,11 +87,16 @@ def read(name: str, *, chinese: bool = False) -> str:
         known = names(chinese=language)
         for each in (wanted, f"{wanted.removesuffix('index')}README"):  # the site calls a folder's README its index
             if each in known:
-                return (folder(chinese=language) / f"{each}.md").read_text(encoding="utf-8")
+                return _text(folder(chinese=language) / f"{each}.md")
     near = nearest(wanted, names(chinese=chinese))
     raise WrongUsage(
         _("there is no page {name!r}{suggestion}; localyun docs lists all pages", name=name, suggestion=near)
     )
+
+
+def _text(path: Path) -> str:
+    """Return a page without its comments, which mark the tables that a program writes."""
+    return _COMMENT.sub("", path.read_text(encoding="utf-8"))
 
 
 def title(markdown: str) -> str:
@@ -105,7 +111,7 @@ def search(query: str, *, chinese: bool = False, limit: int = 8) -> list[Section
     """
     wanted = _meant(query)
     root = folder(chinese=chinese)
-    pages = ((name, (root / f"{name}.md").read_text(encoding="utf-8")) for name in names(chinese=chinese))
+    pages = ((name, _text(root / f"{name}.md")) for name in names(chinese=chinese))
     sections = [section for name, text in pages for section in sections_of(name, text)]
     counted = [_counted(section, wanted) for section in sections]
     rare = {word: _rarity(sum(word in text or word in head for text, head in counted), len(counted)) for word in wanted}

@@ -140,7 +140,7 @@ _KINDS: Mapping[str, Kind] = {
 
 def _executions(client: Client, arguments: Namespace) -> Iterable[str]:
     """Return the flows, each with the name of the requested execution; none when another id was given."""
-    execution = arguments.id.partition("/")[2]
+    execution = _argument("id")(arguments).partition("/")[2]
     flows = client.workflow_pages("ListFlows", "Flows") if execution else ()
     return [f"{row['Name']}/{execution}" for row in flows]
 

@@ -270,6 +270,12 @@ def _handled(effect: Effect, ids: set[str]) -> Iterator[Row]:
         yield _row(effect.at, "taken by trigger", "function", name, str(fields["function"]))
 
 
+def is_known(id: str, effects: Iterable[Effect]) -> bool:
+    """Whether an id is that of a message in some lines of the log, and not of a request or a call."""
+    lines = list(effects)
+    return id in places(lines) or any(_is_about(each, id) or id in (each.fields.get("handled") or ()) for each in lines)
+
+
 def was_deleted(id: str, effects: Iterable[Effect]) -> Effect | None:
     """Return the line of the request that deleted a message, None when there is none."""
     return next(

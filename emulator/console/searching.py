@@ -113,13 +113,13 @@ def _contents(view: View, text: str) -> Iterator[Row]:
         said = f"{each.error}: {each.cause}"
         if wanted in said.lower():
             yield {"kind": "execution", "name": each.name, "flow": each.flow, "detail": excerpt(said, text)}
-    for queue, id, written in islice(_messages(view), MESSAGES):
+    for queue, id, written in islice(messages(view), MESSAGES):
         body = decoded(written) or written
         if wanted in body.lower() or wanted in written.lower():
             yield {"kind": "message", "name": id, "shown": queue, "detail": excerpt(body, text)}
 
 
-def _messages(view: View) -> Iterator[tuple[str, str, str]]:
+def messages(view: View) -> Iterator[tuple[str, str, str]]:
     """Yield queue, id and body of all messages in queues, newest first."""
     before = 2**63 - 1
     while rows := view.call(view.messages.queue_store.latest, view.tenant, before, _BODIES):

@@ -11,14 +11,15 @@ from typing import NamedTuple
 from emulator.drawing.looks import look
 from emulator.drawing.model import END, START, Node, Scope, steps_of
 from emulator.drawing.states import COLOURS, State, StepState
+from emulator.drawing.words import Say
 
 _CLASSES: dict[State, str] = {"not entered": "notEntered", "caught or retried": "caught"}
 """Names of Mermaid classes that differ from those of their states."""
 
 
-def render(graph: Scope, title: str, states: Mapping[str, StepState] | None = None) -> str:
-    """Return the text of a flowchart from top to bottom."""
-    writer = _Writer(graph, states)
+def render(graph: Scope, title: str, states: Mapping[str, StepState] | None = None, say: Say = str) -> str:
+    """Return the text of a flowchart from top to bottom, its words translated by *say*."""
+    writer = _Writer(graph, states, say)
     return "\n".join(["---", f"title: {_yaml(title)}", "---", "flowchart TD", *writer.lines(), ""])
 
 
@@ -31,20 +32,21 @@ class _End(NamedTuple):
 
 
 class _Writer:
-    def __init__(self, graph: Scope, states: Mapping[str, StepState] | None) -> None:
+    def __init__(self, graph: Scope, states: Mapping[str, StepState] | None, say: Say) -> None:
         self._graph = graph
+        self._say = say
         self._states = states
         self._ids = {node.name: f"s{number}" for number, node in enumerate(steps_of(graph), 1)}
 
     def lines(self) -> Iterator[str]:
-        yield '  start(["Start"])'
+        yield f'  start(["{_escape(self._say("Start"))}"])'
         yield from self._nodes(self._graph, "  ")
         if self._graph.finishes:
-            yield '  finish(["End"])'
+            yield f'  finish(["{_escape(self._say("End"))}"])'
         lines: list[str] = []
         out = self._ways(self._graph, [_End("start")], lines)
         yield from lines
-        yield from (_line(end, "finish") for end in out)
+        yield from (self._line(end, "finish") for end in out)
         if self._states is not None:
             yield from self._classes(self._states)
 
@@ -70,7 +72,7 @@ class _Writer:
     def _words(self, node: Node) -> str:
         parts = [node.name, node.about, node.retry]
         if self._states is not None and node.name in self._states:
-            parts.append(self._states[node.name].note())
+            parts.append(self._states[node.name].note(self._say))
         return '"' + "<br/>".join(_escape(part) for part in parts if part) + '"'
 
     def _ways(self, scope: Scope, entries: Sequence[_End], lines: list[str]) -> list[_End]:
@@ -91,8 +93,15 @@ class _Writer:
                 if edge.target == END:
                     out.append(way)
                 else:
-                    lines.append(_line(way, self._ids[edge.target]))
+                    lines.append(self._line(way, self._ids[edge.target]))
         return out
+
+    def _line(self, way: _End, target: str) -> str:
+        arrow = "-.->" if way.caught else "-->"
+        *others, last = way.labels or ("",)
+        words = " ".join([*(self._say("{label} or").format(label=each) for each in others), last])
+        label = f'|"{_escape(words)}"|' if any(way.labels) else ""
+        return f"  {way.name} {arrow}{label} {target}"
 
     def _classes(self, states: Mapping[str, StepState]) -> Iterator[str]:
         for state, (fill, stroke) in COLOURS.items():
@@ -102,12 +111,6 @@ class _Writer:
                 text = ",color:#475569,stroke-dasharray:5 4" if state == "not entered" else ",color:#0f172a"
                 yield f"  classDef {name} fill:{fill},stroke:{stroke}{text}"
                 yield f"  class {','.join(names)} {name}"
-
-
-def _line(way: _End, target: str) -> str:
-    arrow = "-.->" if way.caught else "-->"
-    label = f'|"{_escape(" or ".join(way.labels))}"|' if any(way.labels) else ""
-    return f"  {way.name} {arrow}{label} {target}"
 
 
 def _escape(text: str) -> str:

@@ -42,12 +42,10 @@ class Run:
 def picture(definition: str, title: str, execution: Execution | None, form: Form, say: Say = str) -> str:
     """Return the text of a picture of a flow; with *execution*, steps have the colours of their states.
 
-    In SVG, words are translated by *say*; Mermaid text, meant for files of a project, stays English.
+    Words are translated by *say*.
 
     Raises: DefinitionError.
     """
-    if form == "mermaid":
-        say = str
     model = spoken(build(read_program(definition)), say)
     run, notes = None, {}
     if execution is not None:
@@ -56,7 +54,7 @@ def picture(definition: str, title: str, execution: Execution | None, form: Form
         notes = {name: state.note(say) for name, state in state_of.items()}
         model = with_badges(model, badges(state_of, steps_of(model), say))
     if form == "mermaid":
-        return mermaid.render(model, title, run.states if run is not None else None)
+        return mermaid.render(model, title, run.states if run is not None else None, say)
     return render_svg(draw(model, notes, say), title, run, say)
 
 

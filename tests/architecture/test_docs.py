@@ -231,6 +231,7 @@ FOREIGN = {
     *("Name or service not known", "getaddrinfo ENOTFOUND", "Incorrect padding", "UnknownHostException"),
     *("No module named emulator.__main__", "SecurityError", "blocked by CORS policy", "externally-managed-environment"),
     *("takes 1 positional argument but 2 were given", "byte indices must be integers"),
+    "Invalid base64-encoded string: number of data characters",
 }
 """Messages of clients and systems."""
 

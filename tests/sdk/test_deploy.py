@@ -285,7 +285,7 @@ def test_broken_file_is_told_with_lines_and_changes_nothing(project):
     done = shop.run("deploy")
 
     assert done.returncode == 1
-    assert "template.yml:26: " in done.stderr
+    assert "template.yml:26:" in done.stderr
     assert "did you mean MemorySize?" in done.stderr
     assert "the resource type Aliyun::Serverless::Topic is not known" in done.stderr
 
@@ -331,7 +331,7 @@ def test_files_that_are_not_read_and_settings_that_do_not_count_are_noted(projec
     assert usual.stderr.splitlines() == [text]
     assert named.stderr == ""
     place = "functions/f/function.yml:1"
-    note = f"note: s.yaml:4: {place} sets timeout to 30; it is left out here, so the default 3 counts (column 3)"
+    note = f"note: s.yaml:4:3: {place} sets timeout to 30; it is left out here, so the default 3 counts"
     assert named.stdout.splitlines()[0] == note
 
 

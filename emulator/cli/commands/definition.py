@@ -1,6 +1,7 @@
 """``flow check`` and ``flow convert``: definitions checked and converted without a server."""
 
 import re
+import shlex
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -17,6 +18,7 @@ from emulator.cli.output import (
     note,
     say,
     say_json,
+    sentences,
     tell,
     unreadable,
     wants_json,
@@ -171,9 +173,9 @@ def definition_to_send(arguments: Namespace, name: str, account: str) -> str:
     return text.replace(ACCOUNT, account)
 
 
-def explained(refusal: CallRefused, definition: str) -> CallRefused:
-    """Return the refusal of a *definition*, with its error in the user's language."""
-    if not is_chinese() or "Definition: " not in refusal.said:
+def explained(refusal: CallRefused, definition: str, file: str) -> CallRefused:
+    """Return the refusal of a *definition*, with its error in the user's language, and how to see further ones."""
+    if "Definition: " not in refusal.said:
         return refusal
     from emulator.services.workflow.engine.language import DefinitionError
     from emulator.services.workflow.languages.programs import read_program
@@ -181,7 +183,12 @@ def explained(refusal: CallRefused, definition: str) -> CallRefused:
     try:
         read_program(definition)
     except DefinitionError as error:
-        text = said(Phrase("Definition: {problem}", problem=str(error)), _)
+        text = refusal.said
+        if is_chinese():
+            text = said(Phrase("Definition: {problem}", problem=str(error)), _)
+        if (number := len(error.every())) > 1 and file != STANDARD_INPUT:
+            command = f"localyun flow check {shlex.quote(file)}"
+            text = sentences(text, _("({number} mistakes; {command} shows them all)", number=number, command=command))
         return CallRefused(refusal.status, refusal.code, text, refusal.content)
     return refusal
 

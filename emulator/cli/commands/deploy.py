@@ -325,7 +325,7 @@ def _confirm(arguments: Namespace, steps: Plan) -> None:
 
 def _say_plan(steps: Plan, path: Path, name: str, notes: Sequence[Problem]) -> None:
     for each in notes:
-        say(_("note: {place}: {note}", place=f"{path.name}:{each.line}", note=_told(each)))
+        say(_("note: {place}: {note}", place=_place(path, each), note=said(each.text, _)))
     say(_("deployment {name}", name=name))
     say_steps(steps)
 
@@ -378,12 +378,12 @@ def _end(arguments: Namespace, result: Mapping[str, Any]) -> int:
 
 def listed(path: Path, problems: Sequence[Problem]) -> str:
     """Return the problems, each on its own line."""
-    return "\n".join(f"{path.name}:{problem.line}: {_told(problem)}" for problem in problems)
+    return "\n".join(f"{_place(path, problem)}: {said(problem.text, _)}" for problem in problems)
 
 
-def _told(problem: Problem) -> str:
-    """Return a problem with its column, in the user's language."""
-    return _("{problem} (column {column})", problem=said(problem.text, _), column=problem.column)
+def _place(path: Path, problem: Problem) -> str:
+    """Return where a problem is, in the form that editors and CI systems parse."""
+    return f"{path.name}:{problem.line}:{problem.column}"
 
 
 def amount(number: int) -> str:

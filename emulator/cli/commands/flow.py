@@ -1,16 +1,18 @@
 """``flow``: flows, their executions and histories."""
 
+import json
 import shlex
 from argparse import Namespace
 from typing import Any
 
-from emulator.cli.client import connect, say_what_is_elsewhere
+from emulator.cli.client import Client, connect, say_what_is_elsewhere
 from emulator.cli.commands.definition import definition_to_send, explained
-from emulator.cli.commands.execution import check_input, ended_with, name_execution, start_execution
+from emulator.cli.commands.execution import FINAL_STATES, check_input, ended_with, name_execution, start_execution
 from emulator.cli.output import (
     CallRefused,
     WrongUsage,
     _,
+    complain,
     note,
     say,
     say_json,
@@ -36,7 +38,10 @@ def start(arguments: Namespace, settings: Settings) -> int:
     if arguments.events and not arguments.follow:
         raise WrongUsage(_("--events requires --follow"))
     client = connect(settings)
+    running = _running(client, arguments.flow, arguments.name)
     started = start_execution(client, arguments.flow, arguments.input, arguments.name)
+    if running and json.loads(running["Input"] or "{}") != json.loads(arguments.input):
+        complain(_("{name} is running already, with another input; this one is not used", name=arguments.name))
     if arguments.follow:
         from emulator.cli.commands.flow_history import follow  # imports what draws trees, rarely needed
 
@@ -46,7 +51,19 @@ def start(arguments: Namespace, settings: Settings) -> int:
             stop = f"localyun flow stop {shlex.quote(arguments.flow)} {shlex.quote(started['Name'])}"
             note(_("the execution goes on; {command} stops it", command=stop))
             raise
+    if running and not wants_json(arguments):
+        say(_("{name} is running already", name=started["Name"]))
+        return 0
     return show_started(started, as_json=wants_json(arguments))
+
+
+def _running(client: Client, flow: str, name: str | None) -> dict[str, Any] | None:
+    """Return the execution of that name if it has not ended, None for none: a start returns it and starts nothing."""
+    try:
+        known = client.workflow("DescribeExecution", FlowName=flow, ExecutionName=name) if name else {}
+    except CallRefused:
+        return None  # or the start is refused too, with the reason
+    return known if known and known["Status"] not in FINAL_STATES else None
 
 
 def _leave_out(what: str, given: dict[str, Any]) -> None:
@@ -129,7 +146,7 @@ def create(arguments: Namespace, settings: Settings) -> int:
         flow = client.workflow("CreateFlow", **parameters)
     except CallRefused as error:
         if error.code != "FlowAlreadyExists":
-            raise explained(error, parameters["Definition"]) from error
+            raise explained(error, parameters["Definition"], arguments.file) from error
         if not arguments.update:
             text = sentences(str(error).removeprefix(f"{error.code}: "), _("--update replaces it."))
             raise CallRefused(error.status, error.code, text, error.content) from error
@@ -137,7 +154,7 @@ def create(arguments: Namespace, settings: Settings) -> int:
         try:
             flow = client.workflow("UpdateFlow", **parameters)
         except CallRefused as refusal:
-            raise explained(refusal, parameters["Definition"]) from refusal
+            raise explained(refusal, parameters["Definition"], arguments.file) from refusal
     return tell(arguments, done.format(name=arguments.flow), flow)
 
 

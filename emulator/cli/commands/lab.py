@@ -116,15 +116,19 @@ def skip(arguments: Namespace, settings: Settings) -> int:
     except CallRefused as refusal:
         return _not_done(arguments, refusal)
     if not wants_json(arguments):
-        _note_jumps(answer["from"], answer["jumped"])
+        if answer["jumped"]:
+            _note_jumps(answer["from"], answer["jumped"])
+        elif "quiet" not in until:
+            note(_("the condition holds already; the time is still {time}", time=answer["from"]))
+        elif answer["next"]:
+            note(_("only timer triggers and schedules are left; the time is still {time}", time=answer["from"]))
+        else:
+            note(_("there is no next event; the time is still {time}", time=answer["from"]))
     return tell(arguments, answer["now"], answer)
 
 
 def _note_jumps(begin: str, jumped: list[dict[str, Any]]) -> None:
     """Print, on standard error, the events that a skip has jumped over."""
-    if not jumped:
-        note(_("there is no next event; the time is still {time}", time=begin))
-        return
     note(_("moved from {time} past:", time=begin))
     for each in jumped[:_JUMPS_SHOWN]:
         note_row(f"  {each['at']}  +{duration(each['in_ms'])}  {_event(each['what'])}  ", each["resource"])

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from emulator.cli.client import Client, connect, lines_of
+from emulator.cli.extras import installing
 from emulator.cli.output import (
     DONE,
     CallRefused,
@@ -135,7 +136,7 @@ def export_spans(answer: dict[str, Any], url: str) -> int:
         from opentelemetry.sdk.trace.export import SpanExportResult
         from opentelemetry.trace import SpanContext, Status, StatusCode, TraceFlags
     except ImportError as error:
-        raise CommandFailed(_("sending spans needs the extra: pip install 'localyun[otel]'")) from error
+        raise CommandFailed(_("sending spans needs the extra: {command}", command=installing("otel"))) from error
     trace_id = int.from_bytes(hashlib.sha256(str(answer["trace"]).encode()).digest()[:16], "big") or 1
     resource = Resource.create({"service.name": "localyun"})
     spans: list[Any] = []

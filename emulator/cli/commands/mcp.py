@@ -7,6 +7,7 @@ from typing import Any
 
 from emulator import keyfile
 from emulator.cli.background import program
+from emulator.cli.extras import installing
 from emulator.cli.output import CommandFailed, _, say
 from emulator.config import Settings
 
@@ -22,7 +23,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     try:
         from emulator.cli.assistant import running, server  # an extra; it takes half a second to load
     except ModuleNotFoundError as error:
-        raise CommandFailed(_("mcp needs an extra: {command}", command="pip install 'localyun[mcp]'")) from error
+        raise CommandFailed(_("mcp needs an extra: {command}", command=installing("mcp"))) from error
     project = running.Project(settings, Path.cwd())
     if arguments.http is None:
         server.make(project).run("stdio")

@@ -11,6 +11,7 @@ from emulator.cli.output import (
     FAILED,
     CallRefused,
     Fields,
+    WrongUsage,
     _,
     complain,
     note,
@@ -100,7 +101,9 @@ def send(arguments: Namespace, settings: Settings) -> int:
 
 
 def _post(settings: Settings, path: str, message: Fields) -> Fields:
-    """Send or publish a message and return the service's answer."""
+    """Send or publish a message and return the service's answer. Raises: WrongUsage."""
+    if not message["MessageBody"]:
+        raise WrongUsage(_("the body of a message must not be empty"))
     root = Mns(connect(settings)).call("POST", path, element("Message", message))
     return {} if root is None else fields(root)
 
@@ -252,6 +255,14 @@ def deliveries(arguments: Namespace, settings: Settings) -> int:
         "GET", "deliveries", topic=arguments.topic, subscription=arguments.subscription, limit=str(arguments.number)
     )
     rows = answer["deliveries"]
+    if not wants_json(arguments):
+        words = {
+            "pending": _("pending"),
+            "delivered": _("delivered"),
+            "dropped": _("dropped"),
+            "dead-lettered": _("dead-lettered"),
+        }
+        rows = [{**each, "State": words[each["State"]]} for each in rows]
     return show(arguments, rows) if arguments.full else show_table(arguments, _DELIVERIES, rows)
 
 

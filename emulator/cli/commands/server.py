@@ -76,7 +76,7 @@ def stop(arguments: Namespace, settings: Settings) -> int:
 def _say_stopped(arguments: Namespace, settings: Settings, address: str) -> int:
     said = _("stopped {address}", address=address)
     if (origin := settings.origins["state"]) != "default":  # perhaps not the emulator of this folder
-        said = _("{stopped} of {state} ({origin})", stopped=said, state=settings.config.state, origin=origin)
+        said = _("{stopped} of {state} ({origin})", stopped=said, state=settings.config.state.resolve(), origin=origin)
     return tell(arguments, said, {"stopped": address})
 
 

@@ -21,8 +21,10 @@ from emulator.cli.commands.execution import check_input
 from emulator.cli.commands.graph import STANDARD_OUTPUT, open_picture
 from emulator.cli.commands.server import link, open_address
 from emulator.cli.endpoint import VARIABLE as ENDPOINT_VARIABLE
-from emulator.cli.endpoint import is_taken
+from emulator.cli.endpoint import is_taken, running
+from emulator.cli.extras import installing
 from emulator.cli.output import (
+    CallRefused,
     CommandFailed,
     NoEmulator,
     OtherEmulator,
@@ -80,10 +82,11 @@ def run(arguments: Namespace, settings: Settings) -> int:
     _check_sdk((*SDK_PACKAGES[arguments.sdk], *tutorial.packages))
     tell = note if wants_json(arguments) else say
     client = _emulator(settings, tell)
+    existed = _has_flow(client, tutorial.flow)
     _bring_functions(tutorial, client, tell)
     fields = {"name": tutorial.name, "sdk": arguments.sdk, "duration": _(tutorial.duration)}
     tell(_("running {name} through the {sdk} SDK, {duration}", **fields))
-    keeps = kept or tutorial.keeps_flow
+    keeps = kept or tutorial.keeps_flow or existed
     if keeps and not wants_json(arguments):
         _say_link(tell, _("watch it in a browser:"), client, f"flows/{tutorial.flow}")
     tell("")
@@ -101,9 +104,12 @@ def run(arguments: Namespace, settings: Settings) -> int:
         if not succeeded:
             client.health()  # reports that the emulator has ended and how to start it again; the SDK's error does not
         complaints.seek(0)
-        if words := complaints.read().strip():
+        words = complaints.read().strip()
+        if words:
             note(words)
         _note_signal(code)
+        if code == 1 and not words:
+            complain(_("the execution did not end as the tutorial describes; the exit code is 1"))
     drawn = picture if recorded.draw_last(executions, picture) else None
     if wants_json(arguments):
         graph = str(drawn) if drawn else None
@@ -111,7 +117,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
         say_json({"name": tutorial.name, "asPromised": succeeded, "graph": graph, "executions": shown})
     else:
         _say_result(client, executions, drawn, keeps=keeps)
-        _say_what_next(tutorial, arguments.language, client, settings, keeps=keeps)
+        _say_what_next(tutorial, arguments, client, settings, keeps=keeps)
     if arguments.open and executions:
         _open(client, executions[-1], drawn)
     return 0 if succeeded else 1
@@ -200,8 +206,8 @@ def _show_steps(
 def _check_sdk(packages: tuple[str, ...]) -> None:
     missing = [package for package in packages if find_spec(package) is None]
     if missing:
-        text = _("the official SDK is not installed ({packages}): pip install 'localyun[sdk]'")
-        raise CommandFailed(text.format(packages=enumerated(missing)))
+        text = _("the official SDK is not installed ({packages}): {command}")
+        raise CommandFailed(text.format(packages=enumerated(missing), command=installing("sdk")))
 
 
 def _emulator(settings: Settings, tell: Callable[[str], None]) -> Client:
@@ -212,11 +218,31 @@ def _emulator(settings: Settings, tell: Callable[[str], None]) -> Client:
         if os.environ.get(ENDPOINT_VARIABLE):
             raise
     else:
-        tell(_("using the emulator at {address}", address=client.endpoint.http))
+        tell(_using(client, settings))
         return client
     client = background.launch(_on_free_ports(settings))
     tell(_("started an emulator at {address}", address=client.endpoint.http))
     return client
+
+
+def _using(client: Client, settings: Settings) -> str:
+    """Return which emulator is used, and why if it is not that of the state folder."""
+    address = client.endpoint.http
+    owner = next((each.state for each in running() if each.http == address), "")
+    if not owner or (settings.config.state / KEY_FILE).exists():
+        return _("using the emulator at {address}", address=address)
+    key = client.keys.access_key_id
+    text = _("using the emulator at {address}, that of {owner}: it accepts the key {key} of this shell's variables")
+    return text.format(address=address, owner=owner, key=key)
+
+
+def _has_flow(client: Client, name: str) -> bool:
+    """Whether there is a flow of this name, which a run then leaves in place."""
+    try:
+        client.workflow("DescribeFlow", Name=name)
+    except CallRefused:
+        return False
+    return True
 
 
 def _on_free_ports(settings: Settings) -> Settings:
@@ -252,11 +278,17 @@ def _say_result(client: Client, executions: Sequence[Mapping[str, Any]], drawn: 
         _say_link(say, _("its page (the link works once, for a minute):"), client, _page(executions[-1]))
 
 
-def _say_what_next(tutorial: Tutorial, language: str, client: Client, settings: Settings, *, keeps: bool) -> None:
+def _say_what_next(
+    tutorial: Tutorial, arguments: Namespace, client: Client, settings: Settings, *, keeps: bool
+) -> None:
     name = command()
-    again = f"{name} tutorial run {tutorial.short_name}" + ("" if language == "fdl" else f" --language {language}")
+    written = "" if arguments.language == "fdl" else f" --language {arguments.language}"
+    again = f"{name} tutorial run {tutorial.short_name}{written}"
+    other = next(each for each in SDK_PACKAGES if each != arguments.sdk)
     say(_("The emulator keeps running at {address}.", address=client.endpoint.http))
-    rows = {_("keys"): str(settings.config.state / KEY_FILE)}
+    path = settings.config.state / KEY_FILE
+    key = client.keys.access_key_id
+    rows = {_("keys"): str(path) if path.exists() else _("{key}, from this shell's variables", key=key)}
     rows[""] = _('eval "$({command} env)" sets them, and the address, in this shell', command=name)
     if tutorial.functions:
         rows[_("logs")] = f"{name} logs {tutorial.service}/{tutorial.functions[-1]}"
@@ -264,5 +296,5 @@ def _say_what_next(tutorial: Tutorial, language: str, client: Client, settings: 
         rows[_("history")] = f"{name} flow history {tutorial.flow}"
     else:
         rows[_("keep")] = _("{command} keeps the flow and its page", command=f"{again} --keep")
-    rows |= {_("again"): f"{again} --sdk tea", _("stop"): f"{name} stop"}
+    rows |= {_("again"): f"{again} --sdk {other}", _("stop"): f"{name} stop"}
     say_pairs({f"  {label}": text for label, text in rows.items()})

@@ -3,6 +3,7 @@
 from flask import Blueprint, render_template
 
 from emulator.console.view import PAGE, marker, view
+from emulator.oss.errors import OssError
 
 blueprint = Blueprint("buckets", __name__, url_prefix="/buckets")
 
@@ -17,6 +18,8 @@ def index() -> str:
 @blueprint.get("/<name>")
 def show(name: str) -> str:
     """Show the objects of a bucket."""
+    if not view().call(view().objects.has_bucket, view().tenant, name):
+        raise OssError("NoSuchBucket", bucket=name)
     rows = view().call(view().objects.listed, view().tenant, name, marker(), PAGE + 1)
     following = rows[PAGE - 1].key if len(rows) > PAGE else None
     return render_template("bucket.html", name=name, objects=rows[:PAGE], following=following)

@@ -7,11 +7,13 @@ from typing import Any
 from urllib.parse import quote
 
 from flask import Blueprint, render_template, request
+from werkzeug.exceptions import NotFound
 
 from emulator.console import life
 from emulator.console.life import Reason
 from emulator.console.pages.functions import failure
 from emulator.console.pages.requests import CAUSES
+from emulator.console.searching import MESSAGES, messages
 from emulator.console.view import Row, view
 from emulator.kernel.errors import ServiceError
 from emulator.lab.mocks import Recorded
@@ -53,7 +55,10 @@ def show(id: str) -> str:
     present = _Present()
     found = life.found(tree(effects, effects[0].trace if effects else ""), id)
     if found is None:
-        queue = request.args.get("queue", "")
+        queue = _queue_of(id)
+        if not (queue or life.is_known(id, effects)):
+            view().admin("GET", f"/trace/{quote(id, safe='')}")  # refuses an id of nothing
+            raise NotFound  # it is the id of something else
         found = _unlogged(id, queue), None
         effects = [Effect(0, id, "", {"message_id": id, "queue": queue})] if queue else []
     places = life.places(effects)
@@ -88,6 +93,11 @@ def _effects(id: str) -> list[Effect]:
     known = dict.fromkeys((id, *copies))
     foreign = [each for copy in islice(known, _SHOWN) for each in log.about(copy) if each.fields.get("handled")]
     return own + foreign
+
+
+def _queue_of(id: str) -> str:
+    """Return the queue that holds a message, "" when none does."""
+    return next((queue for queue, message, _ in islice(messages(view()), MESSAGES) if message == id), "")
 
 
 def _unlogged(id: str, queue: str) -> Row:

@@ -70,14 +70,29 @@ def show(id: str) -> str:
     """Show the trace of a request, message or call, and why it was refused."""
     said = held(request.args.get("compared", ""))
     lines = [line_of(each) for each in view().call(view().journal.find, id)]
+    refused = _refused(id, said["client"] if said else "")
+    if not (lines or refused):
+        _check_known(id)
     return render_template(
         "request.html",
         id=id,
         about=next((row for row in view().call(list, requests_with(view().journal, id)) if row["request"] == id), None),
         lines=lines,
         rows=_waterfall(id),
-        refused=_refused(id, said["client"] if said else ""),
+        refused=refused,
     )
+
+
+def _check_known(id: str) -> None:
+    """Check that something of this id has a trace, or is an execution, whose trace may be gone.
+
+    Raises: ServiceError.
+    """
+    flow, is_execution, execution = id.partition("/")
+    if is_execution:
+        view().call(view().workflow.executions.get, view().tenant, flow, execution)
+    else:
+        view().admin("GET", f"/trace/{quote(id, safe='')}")
 
 
 @blueprint.post("/<path:id>")
@@ -130,6 +145,8 @@ def _kind_of(service: str, operation: str, resource: str) -> str:
             return "queue" if is_of_queue(operation) else "topic"
         case "fnf":
             return "execution" if "Execution" in operation else "flow"
+        case "fc" if operation == "CreateFunction":
+            return ""  # its resource is the service, which has no page
         case "fc" if operation.endswith("Function") and resource.count("/") < 2:
             return "function"
         case "oss":

@@ -132,7 +132,7 @@ ERRORS: dict[str, ErrorRow] = {
     # If-Match names a state the resource is no longer in
     "PreconditionFailed": ErrorRow(412, "the resource being modified has been changed"),
     # A custom runtime that ended before it could serve
-    "CAExited": ErrorRow(412, "The function either cannot be started or exited. {detail}."),
+    "CAExited": ErrorRow(412, "The function either cannot be started or exited. {detail}"),
     # A custom runtime without the program it should start
     "CAFileNotFound": ErrorRow(412, "The function cannot be started. {detail}."),
     # The concurrency limit is reached

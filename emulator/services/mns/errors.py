@@ -59,8 +59,8 @@ ERRORS: dict[str, ErrorRow] = {
         400,
         "The queue name you provided is invalid. QueueName should start with alpha and contain only alpha, digit or -.",
     ),
-    # A queue's name is too long. The text is the service's, whatever the length allowed here.
-    "QueueNameLengthError": ErrorRow(400, "Queue name length should between 1 and 256."),
+    # A queue's name is too long. Field: ``high``, 256 in the service's text, 120 with ``--strict``.
+    "QueueNameLengthError": ErrorRow(400, "Queue name length should between 1 and {high}."),
     # More calls than the service takes; the emulator takes all, but for a fault that is asked for.
     "QpsLimitExceeded": ErrorRow(400, "The qps limit of the queue is exceeded"),
     # No queue of this name in the caller's account and region.
@@ -87,8 +87,8 @@ ERRORS: dict[str, ErrorRow] = {
         "The topic name you provided is invalid. TopicName should start with alpha or digit and contain only "
         "alpha, digit or -.",
     ),
-    # A topic's name is too long.
-    "TopicNameLengthError": ErrorRow(400, "Topic name length should between 1 and 256."),
+    # A topic's name is too long. Field: ``high``, as of queues.
+    "TopicNameLengthError": ErrorRow(400, "Topic name length should between 1 and {high}."),
     # No subscription of this name at the topic.
     "SubscriptionNotExist": ErrorRow(404, "The subscription you provided is not exist."),
     # A subscription of this name exists with other attributes.

@@ -116,7 +116,9 @@ def test_folder_of_functions_is_named_unless_all_were_uploaded(tmp_path):
     assert shown() == ["none", "yet;", "folder", str(tmp_path / "functions")]
     assert shown("demo/a") == ["demo/a"]
     (tmp_path / "functions").mkdir()
-    assert shown("demo/a") == ["demo/a;", "folder", str(tmp_path / "functions")]
+    assert shown("demo/a") == ["none", "yet;", "folder", str(tmp_path / "functions;"), "uploaded:", "demo/a"]
+    (tmp_path / "functions" / "demo" / "b").mkdir(parents=True)
+    assert shown("demo/b") == ["demo/b;", "folder", str(tmp_path / "functions")]
 
 
 @pytest.mark.usefixtures("chinese")

@@ -28,6 +28,12 @@ def test_sections_end_at_headings_and_not_in_blocks():
     assert "# no heading" in found[1].text
 
 
+def test_comments_of_a_page_are_left_out():
+    """They mark the tables that a program writes, in the source of the page."""
+    assert "<!--" not in pages.read("configuration")
+    assert "| `QueueType` |" in pages.read("configuration")
+
+
 def test_an_excerpt_is_the_line_with_the_words():
     """Without its links."""
     section = list(pages.sections_of("queues", PAGE))[1]

@@ -43,6 +43,10 @@ def test_a_page_that_shows_nothing_has_no_link(program):
         "flows/nope": "FlowNotExists",
         "flows/nope/executions/one": "FlowNotExists",
         "queues/nope": "QueueNotExist",
+        "buckets/nope": "NoSuchBucket",
+        "requests/nope": "There is no request, message, call or execution 'nope'.",
+        "requests/nope/one": "FlowNotExists",
+        "messages/nope": "There is no request, message, call or execution 'nope'.",
         "nope": "The console has no page /nope.",
     }
     program.start("--ephemeral")

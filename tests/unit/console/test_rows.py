@@ -33,6 +33,14 @@ def test_a_record_without_members_is_a_row_all_the_same(record):
     assert all(isinstance(value, str) for value in line_of(record).values())
 
 
+def test_a_function_is_linked_and_a_service_is_not():
+    """A service has no page; the call that creates a function in it names nothing else."""
+    calls = {"CreateFunction": "shop", "GetFunction": "shop/pack", "CreateService": "shop"}
+    rows = [request_row({"service": "fc", "operation": name, "resource": of}, ()) for name, of in calls.items()]
+
+    assert [row["kind"] for row in rows] == ["", "function", ""]
+
+
 @pytest.mark.parametrize(
     "arguments", [("%s %s gone", ("r", "GET")), ("plain", ()), ("%d", ("x",)), ("%(x)s", ({"y": 1},))], ids=str
 )

@@ -108,6 +108,7 @@ def test_the_strict_profile_enforces_the_documented_length(make_mns):
 
     assert mns.call("PUT", f"/queues/{'x' * 120}", queue_xml()).status == 201
     assert mns.error("PUT", f"/queues/{'x' * 121}", queue_xml()) == (400, "QueueNameLengthError")
+    assert b"should between 1 and 120." in mns.call("PUT", f"/queues/{'x' * 121}", queue_xml()).body
 
 
 @pytest.mark.parametrize(("element", "value"), EDGES)

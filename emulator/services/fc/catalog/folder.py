@@ -349,8 +349,10 @@ class FolderReader:
         if settings.stamp is not None:
             problem = problem or settings.problem
             try:
+                triggers = triggers_of(
+                    settings.content.get("triggers")
+                )  # theirs are looked for with the other mistakes
                 config = config_of(rows, config, settings.content)
-                triggers = triggers_of(settings.content.get("triggers"))
                 if not service and not version:
                     aliases = aliases_of(settings)
             except InvalidArgument as error:

@@ -384,7 +384,9 @@ def refusal(failure: RuntimeFailure) -> FcError:
         case RuntimeUnavailable() if failure.runtime != CUSTOM_CONTAINER:
             return FcError("CAFileNotFound", detail=str(failure).rstrip("."))
         case RuntimeUnavailable() | InstanceStartFailed():
-            return FcError("CAExited", detail=str(failure).rstrip("."))
+            detail = str(failure)
+            ends_in_output = "\n" in detail  # of the program, which gets no full stop
+            return FcError("CAExited", detail=detail if ends_in_output else f"{detail.rstrip('.')}.")
         case InstancesExhausted():
             return FcError("ResourceExhausted")
         case SeatBusy():

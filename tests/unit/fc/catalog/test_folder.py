@@ -260,6 +260,16 @@ def test_broken_function_file_is_the_functions_own_problem(tmp_path: Path, conte
     assert len(snapshot.warnings) == 1
 
 
+def test_triggers_beside_a_bad_setting_are_read(tmp_path: Path):
+    """Their mistakes are told with those of the settings, not after these are corrected."""
+    tree(tmp_path, bad__function_yml="runtime: cobol\ntriggers: [{name: one, type: timmer}]\n", bad__index_py="")
+
+    (bad,) = FolderReader(tmp_path).read().functions
+
+    assert "cobol" in bad.problem
+    assert [dict(each)["type"] for each in bad.triggers] == ["timmer"]
+
+
 def test_broken_service_file_is_a_problem_of_all_its_functions(tmp_path: Path):
     """What the service says is part of what each function runs with."""
     tree(tmp_path, s__service_yml="role: [", s__a__index_py="", s__b__index_py="", other__index_py="")

@@ -7,6 +7,7 @@ import pytest
 
 from emulator.services.fc import limits
 from emulator.services.fc.errors import FcError
+from emulator.services.fc.invoke.invoking import refusal
 from emulator.services.fc.model import FunctionName
 from emulator.services.fc.runtime.model import (
     InstancesExhausted,
@@ -78,6 +79,13 @@ async def test_failed_function_answers_200_with_its_error_type(site):
     assert (answer.status, answer.body) == (200, {"errorMessage": "boom"})
     assert answer.headers["x-fc-error-type"] == "UnhandledInvocationError"
     assert answer.headers["content-type"] == "application/json"
+
+
+def test_output_of_a_program_that_has_exited_gets_no_full_stop():
+    """It is quoted as it was written; the emulator's own sentences end with one."""
+    said = [refusal(InstanceStartFailed(text)).message for text in ("It ended.\nLogs:\nstarted", "it died")]
+
+    assert [each.partition("exited. ")[2] for each in said] == ["It ended.\nLogs:\nstarted", "it died."]
 
 
 @pytest.mark.parametrize(
