@@ -32,6 +32,7 @@ from emulator.cli.output import (
 from emulator.config import OPTIONS, Config, Settings, flag_of
 from emulator.kernel import system
 from emulator.kernel.frozen import replace
+from emulator.kernel.tied import Tie
 from emulator.keyfile import FILE_NAME as KEY_FILE
 from emulator.wire.schema.kinds import Flag
 from emulator.wire.schema.settings import written
@@ -171,8 +172,8 @@ def start(settings: Settings, *, as_json: bool) -> int:
     return 0
 
 
-def launch(settings: Settings) -> "Client":
-    """Start an emulator in the background and return a client for it once it answers.
+def launch(settings: Settings, tie: Tie | None = None) -> "Client":
+    """Start an emulator in the background, one that ends with *tie*, and return a client for it once it answers.
 
     Raises: CommandFailed.
     """
@@ -190,7 +191,7 @@ def launch(settings: Settings) -> "Client":
     try:
         with log, postponed():  # a signal between the start and the assignment would leave the process running
             begin = log.tell()
-            process = _spawn(settings, log)
+            process = _spawn(settings, log, tie)
         progress_beside(_("starting an emulator; its log is"), path)
         answered = until(lambda: process.poll() is not None or _serves(state, process.pid), START_TIMEOUT_S)
     except BaseException:  # on Ctrl-C too: the process is in a session of its own, and the user would not know of it
@@ -217,14 +218,19 @@ def with_flags(settings: Settings, values: Mapping[str, object]) -> Settings:
     return Settings(config=replace(settings.config, **values), origins=origins)  # type: ignore[arg-type]  # by name
 
 
-def _spawn(settings: Settings, log: BinaryIO) -> "subprocess.Popen[bytes]":
+def _spawn(settings: Settings, log: BinaryIO, tie: Tie | None) -> "subprocess.Popen[bytes]":
     import subprocess  # only a start in the background needs it
 
     command = system.own_command("start", *flags(settings))
     if settings.config.log_file is None:
         command += ["--log-file", log.name]  # the server changes to a new file in time; a stream it could not
     return subprocess.Popen(  # noqa: S603 - our own program
-        command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **system.apart()
+        command,
+        env=os.environ | (tie.environment if tie else {}),
+        stdin=tie.stdin if tie else subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        **system.apart(),
     )
 
 

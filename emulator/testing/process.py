@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 from emulator import config
 from emulator.kernel import system
 from emulator.kernel.clock import SystemClock
+from emulator.kernel.tied import Tie
 from emulator.testing.api import TestingError, load_requests
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ class Emulator:
     """A running emulator; a context manager, or `start` and `stop`.
 
     *functions* is a folder of functions to serve, *config* the path of a ``localyun.yaml``. With *state* the state is
-    kept in that folder, otherwise nothing is kept. *options* are further words of ``localyun start``.
+    kept in that folder, otherwise nothing is kept. *options* are further words of ``localyun start``. The emulator ends
+    with this process, however that one ends.
 
     >>> with Emulator() as localyun:
     ...     localyun.queue("orders").send("one")
@@ -112,7 +114,8 @@ class Emulator:
             if Path(self._config).name != "localyun.yaml" or not Path(self._config).is_file():
                 raise TestingError(f"the configuration must be a file called localyun.yaml, not {self._config}")
         environment = {name: value for name, value in os.environ.items() if not name.startswith("LOCALYUN_")}
-        environment |= self._environment
+        tie = self._closing.enter_context(Tie(folder))
+        environment |= self._environment | tie.environment
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
         (state / "endpoint.json").unlink(missing_ok=True)
         with (folder / "server.log").open("wb") as log:
@@ -120,7 +123,7 @@ class Emulator:
                 [*words, *self._options],
                 cwd=beside,
                 env=environment,
-                stdin=subprocess.DEVNULL,
+                stdin=tie.stdin,
                 stdout=log,
                 stderr=log,
                 **system.apart(),
