@@ -171,7 +171,7 @@ def _add_explore(commands: Commands) -> None:
         help="faults to inject into effects, such as lost-after,duplicate",
     )
     explore.add_argument(
-        "--runs", type=whole_number, default=500, metavar="N", help="maximum number of runs (default: 500)"
+        "--runs", type=at_least_one, default=500, metavar="N", help="maximum number of runs (default: 500)"
     )
     explore.add_argument("--mocks", metavar="FILE", help="file with a JSON list of mocks, as in the HTTP API")
     explore.add_argument(

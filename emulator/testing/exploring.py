@@ -115,6 +115,20 @@ def check(settings: Mapping[str, Any]) -> None:
     for name in settings:
         if name not in names:
             raise TypeError(f"there is no argument {name}{suggestion(name, names)}")
+    for name in ("order", "faults"):
+        if isinstance(given := settings.get(name) or (), str):
+            raise ValueError(f"{name} must be a list such as [{given!r}], not {given!r}")  # noqa: TRY004 - as all below
+    runs, deviations = settings.get("runs", 1), settings.get("deviations")
+    if not isinstance(runs, int) or runs < 1:
+        raise ValueError(f"runs must be a number from 1, not {runs!r}")
+    if deviations is not None and (not isinstance(deviations, int) or deviations < 0):
+        raise ValueError(f"deviations must be a number from 0, or None, not {deviations!r}")
+    for name in ("budget", "patience"):
+        given = settings.get(name, "1s")
+        try:
+            parse_duration(duration(given))
+        except (ValueError, TypeError, AttributeError) as error:
+            raise ValueError(f"{name} must be a duration such as 90s or 1m30s, not {given!r}") from error
     Exploration(**settings)
     if problem := unknown_name(settings.get("order") or (), settings.get("faults") or ()):
         raise ValueError(problem)
