@@ -89,6 +89,8 @@ class Search:
         self._learnt: set[Deviations] = set()
         self._tree = _Tree()
         self._is_running = False
+        self._asked: Deviations | None = None
+        """The schedule of the run under way, None for a random one."""
 
     @property
     def tried(self) -> int:
@@ -109,10 +111,11 @@ class Search:
         """Yield the body of POST schedule for each run; call `learn` after each run, before the next one."""
         while self._runs < self._most:
             if self._found:
-                deviations = heappop(self._found)[2]
+                deviations = self._asked = heappop(self._found)[2]
                 body: dict[str, Any] = {"choices": {str(number): taken for number, taken in deviations}}
             elif self._goes_on and not self.is_complete and self._unlucky < UNLUCKY:
                 self._random += 1
+                self._asked = None
                 number, of = self._share
                 body = {"choices": {}, "strategy": "random", "seed": self._random * of + number}
             else:
@@ -127,8 +130,9 @@ class Search:
         Returns whether its schedule had not been tried before.
         """
         taken = taken_in(view)
-        is_new = taken not in self._learnt
-        self._learnt.add(taken)
+        schedule = taken if self._asked is None else self._asked  # a busy machine can force another order on a run
+        is_new = schedule not in self._learnt
+        self._learnt.add(schedule)
         self._is_running = False
         self._unlucky = 0 if is_new else self._unlucky + 1
         self._tree.add([(each["taken"], len(each["options"])) for each in view["choices"]])

@@ -67,3 +67,12 @@ def test_schedule_under_way_is_counted():
         search.learn(choosing([3, 3], schedule))
 
     assert search.known >= 3
+
+
+def test_schedule_from_which_a_run_strays_has_been_tried():
+    """Its run took another one's choices, as on a machine that is too busy; that is reported for itself."""
+    search = Search(deviations=None, reduce=False)
+    for schedule in search:
+        search.learn(choosing([2, 2], schedule if len(schedule["choices"]) < 2 else {"choices": {}}))
+
+    assert search.tried == 4
