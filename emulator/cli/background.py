@@ -22,6 +22,7 @@ from emulator.cli.output import (
     duration,
     enumerated,
     folded,
+    note,
     padded,
     progress_beside,
     reason_of,
@@ -151,6 +152,7 @@ def os_reason(error: OSError) -> str:
 
 
 START_TIMEOUT_S = 30.0
+HOOKS_TIMEOUT_S = 30.0
 LOG_NAME = "server.log"
 _LOGGED = re.compile(r"\d{4}-\d\d-\d\dT|\{")
 """The beginning of a log line, as text or JSON."""
@@ -173,7 +175,9 @@ def start(settings: Settings, *, as_json: bool) -> int:
 
 
 def launch(settings: Settings, tie: Tie | None = None) -> "Client":
-    """Start an emulator in the background, one that ends with *tie*, and return a client for it once it answers.
+    """Start an emulator in the background, one that ends with *tie*; return a client for it when it is ready.
+
+    It then answers, and the commands that run after the start have ended, unless they take very long.
 
     Raises: CommandFailed.
     """
@@ -208,8 +212,11 @@ def launch(settings: Settings, tie: Tie | None = None) -> "Client":
         failed = CommandFailed(_last_words(path, begin) or _("the emulator exited immediately; see {path}", path=path))
         failed.exit_code = process.returncode if process.returncode > 0 else 1
         raise failed
+    client = connect(settings, environ={})  # the emulator just started, whatever LOCALYUN_ENDPOINT says
+    if not until(lambda: process.poll() is not None or not client.admin("GET", "status")["hooks"], HOOKS_TIMEOUT_S):
+        note(_("the commands of hooks.ready still run; their output goes to the log"))
     process.returncode = 0  # the process outlives this command; Popen must not warn that nobody waited for it
-    return connect(settings, environ={})  # the emulator just started, whatever LOCALYUN_ENDPOINT says
+    return client
 
 
 def with_flags(settings: Settings, values: Mapping[str, object]) -> Settings:

@@ -5,7 +5,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -71,7 +71,7 @@ class Emulator:
         return self._kit
 
     def start(self) -> Self:
-        """Start the process and return once it serves calls.
+        """Start the process; return once it serves calls and the commands of ``hooks.ready`` have ended.
 
         Raises: TestingError with the emulator's own words when it does not start.
         """
@@ -87,6 +87,7 @@ class Emulator:
             self._wait(state)
             kit = kit_at(state)
             self._closing.callback(kit.close)
+            self._await_hooks(kit)
         except BaseException:
             self._closing.close()
             raise
@@ -145,6 +146,14 @@ class Emulator:
                 break
             return
         raise TestingError(f"the emulator did not start:\n{self.output() or '(it wrote nothing)'}")
+
+    def _await_hooks(self, kit: "Localyun") -> None:
+        """Wait until the commands that run after the start have ended, or for as long as a start may take."""
+        clock = SystemClock()
+        deadline = clock.monotonic() + START_S
+        while kit.api.admin("GET", "status")["hooks"] and clock.monotonic() < deadline:
+            with suppress(subprocess.TimeoutExpired):
+                self._process and self._process.wait(_LOOK_S)
 
     def _end(self) -> None:
         process, self._process = self._process, None
