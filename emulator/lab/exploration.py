@@ -55,6 +55,16 @@ def not_taken(given: Deviations, view: Mapping[str, Any]) -> str:
     return schedule_text(missed) if missed else ""
 
 
+def not_an_option(given: Deviations, view: Mapping[str, Any]) -> str:
+    """Return a sentence about the first option in *given* that its choice in a run does not have; "" for none."""
+    options = {each["n"]: len(each["options"]) for each in view["choices"]}
+    for number, taken in given:
+        if taken >= options.get(number, taken + 1):
+            text = "choice {number} has no option {taken}, only those from 0 to {last}"
+            return Phrase(text, number=number, taken=taken, last=options[number] - 1)
+    return ""
+
+
 class Search:
     """The schedules of one test, as an iterator; *deviations* bounds how many each has, None for no bound.
 

@@ -17,6 +17,7 @@ from emulator.lab.exploration import (
     Search,
     deviations_of,
     in_words,
+    not_an_option,
     not_taken,
     read_schedule_text,
     schedule_text,
@@ -100,6 +101,8 @@ def explored(
                 _run(kit, test, exploration, arguments, {"choices": {str(number): taken for number, taken in given}})
             finally:
                 view = kit.api.admin("GET", "schedule")
+                if mistake := not_an_option(given, view):
+                    raise TestingError(f"--localyun-schedule: {mistake}")
                 if missed := not_taken(given, view):
                     name, choices = address.rpartition("::")[2], len(view["choices"])
                     kit.explored = f"{missed} was not used; choices in this run of {name}: {choices}"

@@ -41,6 +41,7 @@ from emulator.lab.exploration import (
     deviations_in_words,
     deviations_of,
     in_words,
+    not_an_option,
     not_taken,
     read_schedule_text,
     schedule_text,
@@ -77,6 +78,8 @@ def explore(arguments: Namespace, settings: Settings) -> int:
         if given is not None:
             begin_again()
             view, outcome = _run(client, arguments, {"choices": {str(at): taken for at, taken in given}})
+            if mistake := not_an_option(given, view):
+                raise WrongUsage(said(mistake, _))
             _tell_run(arguments, view, outcome)
             if missed := not_taken(given, view):
                 note(

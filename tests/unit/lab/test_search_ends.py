@@ -2,7 +2,9 @@
 
 import random
 
-from emulator.lab.exploration import UNLUCKY, Search
+import pytest
+
+from emulator.lab.exploration import UNLUCKY, Search, not_an_option, not_taken
 
 
 def choosing(options, schedule):
@@ -76,3 +78,19 @@ def test_schedule_from_which_a_run_strays_has_been_tried():
         search.learn(choosing([2, 2], schedule if len(schedule["choices"]) < 2 else {"choices": {}}))
 
     assert search.tried == 4
+
+
+@pytest.mark.parametrize(
+    ("given", "mistake", "missed"),
+    [
+        (((0, 2), (1, 1)), "", ""),
+        (((0, 3),), "choice 0 has no option 3, only those from 0 to 2", "0:3"),
+        (((5, 1),), "", "5:1"),
+    ],
+)
+def test_option_that_a_choice_does_not_have_is_told_from_a_choice_that_was_not_met(given, mistake, missed):
+    """The first is a mistake: another option, the last one, was taken. The second may be the program's doing."""
+    view = choosing([3, 2], {"choices": {str(number): min(taken, 2) for number, taken in given}})
+
+    assert not_an_option(given, view) == mistake
+    assert not_taken(given, view) == missed
