@@ -231,7 +231,7 @@ def is_outdated(api: ApiClient, kind: str, owner: str, number: str) -> bool:
     path = path_of(about.path, (owner,))
 
     def content(place: str) -> list[Mapping[str, Any]]:
-        rows = [api.functions("GET", place)]
+        rows: list[Mapping[str, Any]] = [api.functions("GET", place)]
         if about.functions:
             rows += sorted(_rest(api, place + about.functions, "functions"), key=lambda row: str(row["functionName"]))
         return [{name: value for name, value in row.items() if name not in _NOT_PUBLISHED} for row in rows]
