@@ -33,7 +33,6 @@ from emulator.cli.output import (
 from emulator.config import OPTIONS, Config, Settings, flag_of
 from emulator.kernel import system
 from emulator.kernel.frozen import replace
-from emulator.kernel.tied import Tie
 from emulator.keyfile import FILE_NAME as KEY_FILE
 from emulator.wire.schema.kinds import Flag
 from emulator.wire.schema.settings import written
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     import subprocess
 
     from emulator.cli.client import Client
+    from emulator.kernel.tied import Tie
 
 CONSOLE = "/_localyun/console/"
 
@@ -174,7 +174,7 @@ def start(settings: Settings, *, as_json: bool) -> int:
     return 0
 
 
-def launch(settings: Settings, tie: Tie | None = None) -> "Client":
+def launch(settings: Settings, tie: "Tie | None" = None) -> "Client":
     """Start an emulator in the background, one that ends with *tie*; return a client for it when it is ready.
 
     It then answers, and the commands that run after the start have ended, unless they take very long.
@@ -225,7 +225,7 @@ def with_flags(settings: Settings, values: Mapping[str, object]) -> Settings:
     return Settings(config=replace(settings.config, **values), origins=origins)  # type: ignore[arg-type]  # by name
 
 
-def _spawn(settings: Settings, log: BinaryIO, tie: Tie | None) -> "subprocess.Popen[bytes]":
+def _spawn(settings: Settings, log: BinaryIO, tie: "Tie | None") -> "subprocess.Popen[bytes]":
     import subprocess  # only a start in the background needs it
 
     command = system.own_command("start", *flags(settings))

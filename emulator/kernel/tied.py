@@ -4,7 +4,6 @@ Its standard input is a pipe into which only the starter could write, and which 
 the event loop cannot watch a pipe, as on Windows, the emulator stays.
 """
 
-import asyncio
 import os
 import stat
 from collections.abc import Callable
@@ -12,8 +11,6 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
-
-from emulator.kernel.owned_folders import remove
 
 _VARIABLE = "LOCALYUN_TIED"
 """The starter's folder, which the emulator removes when the starter has left it; taken out before children start."""
@@ -57,6 +54,8 @@ class Starter:
         """Call *gone* once, from the running loop, when the starter has ended."""
         if self._folder is None:
             return
+        import asyncio  # the side of the starter does without
+
         loop = asyncio.get_running_loop()
 
         def ended() -> None:
@@ -70,4 +69,6 @@ class Starter:
     def clear(self) -> None:
         """Remove the folder of a starter that has ended without doing so."""
         if self._folder is not None and self._is_gone:
+            from emulator.kernel.owned_folders import remove  # seldom needed
+
             remove(self._folder)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.testing.exploring import check
+from emulator.testing.exploring import Exploration, check
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,5 @@ def test_argument_that_an_exploration_cannot_have_is_refused(settings, message):
 def test_arguments_at_their_bounds_are_accepted(settings):
     """A budget is a text or seconds."""
     check(settings)
+
+    assert Exploration(**settings).budget_s > 0
