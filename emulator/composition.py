@@ -368,7 +368,7 @@ class Composition:
         ]
 
     async def status(self) -> dict[str, Any]:
-        """Return the content of the emulator: functions, resources, regions, waiting triggers, `problems`.
+        """Return the content of the emulator: functions, resources, regions, waiting triggers, `problems`, hooks left.
 
         Names, triggers and counts are each taken in a turn of its own: there may be thousands.
         """
@@ -381,6 +381,7 @@ class Composition:
             "functions": names,
             "waiting": [f"trigger {row['trigger']} of {row['function']}: {row['waitsFor']}" for row in waiting],
             "problems": self.problems(),
+            "hooks": self.declared.commands_left if self.declared else 0,
             "counts": {**self._function_admin.counts(), "records": self._records.count(self._tenant.account)},
             "regions": self._regions(kinds),
             "places": self._places(kinds),

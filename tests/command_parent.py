@@ -98,7 +98,9 @@ class Background(subprocess.Popen):
         before = signal.pthread_sigmask(signal.SIG_BLOCK, ending)  # none finds the command's handlers in the child
         pid = os.fork()
         if pid == 0:
-            streams = [os.open(os.devnull, os.O_RDONLY), given["stdout"].fileno(), given["stderr"].fileno()]
+            stdin = given["stdin"]
+            stdin = os.open(os.devnull, os.O_RDONLY) if stdin == subprocess.DEVNULL else stdin.fileno()
+            streams = [stdin, given["stdout"].fileno(), given["stderr"].fileno()]
             for number in ending:
                 signal.signal(number, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -16,7 +16,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from emulator.wire.schema.kinds import Shape, Tagged
+from emulator.wire.schema.kinds import Field, Shape, Tagged
 from emulator.wire.schema.markdown import markdown_table
 from tools import kit, operations
 from tools.cells import markdown, table
@@ -151,6 +151,29 @@ def function_fields(*, chinese: bool) -> str:
     return _sections(zip(titles, (FUNCTION_3, older, SERVICE_FILE), strict=True), "file", chinese=chinese)
 
 
+def component_fields(*, chinese: bool) -> str:
+    """Return the table of the components for roles, policies and buckets, with their fields."""
+    from emulator.deploy.s_fc_components import RAM
+    from emulator.deploy.service_fields import BUCKET, POLICY, ROLE
+    from emulator.wire.schema.kinds import Noted
+
+    def names(fields: Iterable[Field]) -> str:
+        return ("、" if chinese else ", ").join(f"`{each.name}`" for each in fields)
+
+    rows = []
+    for name, fields in (("ram", RAM), ("ram-role", ROLE), ("ram-policy", POLICY), ("oss-bucket", BUCKET)):
+        kept = [each for each in fields if not isinstance(each.kind, Noted)]
+        noted = [each for each in fields if isinstance(each.kind, Noted)]
+        required = [each for each in kept if each.required]
+        others = [each for each in kept if not each.required]
+        rows.append((f"`{name}`", names(required), names(others), names(noted)))
+    head = (
+        ("component", "required", "further fields", "noted, without effect"),
+        ("组件", "必填", "其他字段", "仅提示，没有作用"),
+    )[chinese]
+    return table(head, rows)
+
+
 def flow_fields(*, chinese: bool) -> str:
     """Return the tables of the fields of the flow definition language."""
     from emulator.services.workflow.languages.fdl import reader, tasks
@@ -242,7 +265,12 @@ TABLES: dict[str, Callable[[], str]] = {
     **{f"attributes: zh {name}": attributes(name, chinese=True) for name in _RESOURCES},
     **{
         f"fields: {'zh ' if chinese else ''}{name}": partial(rendered, chinese=chinese)
-        for name, rendered in (("functions", function_fields), ("flows", flow_fields), ("machines", machine_fields))
+        for name, rendered in (
+            ("functions", function_fields),
+            ("components", component_fields),
+            ("flows", flow_fields),
+            ("machines", machine_fields),
+        )
         for chinese in (False, True)
     },
     "admin API": admin_api,

@@ -22,6 +22,7 @@ from emulator.cli.output import (
     duration,
     enumerated,
     folded,
+    note,
     padded,
     progress_beside,
     reason_of,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     import subprocess
 
     from emulator.cli.client import Client
+    from emulator.kernel.tied import Tie
 
 CONSOLE = "/_localyun/console/"
 
@@ -159,6 +161,7 @@ def os_reason(error: OSError) -> str:
 
 
 START_TIMEOUT_S = 30.0
+HOOKS_TIMEOUT_S = 30.0
 LOG_NAME = "server.log"
 _LOGGED = re.compile(r"\d{4}-\d\d-\d\dT|\{")
 """The beginning of a log line, as text or JSON."""
@@ -180,8 +183,10 @@ def start(settings: Settings, *, as_json: bool) -> int:
     return 0
 
 
-def launch(settings: Settings) -> "Client":
-    """Start an emulator in the background and return a client for it once it answers.
+def launch(settings: Settings, tie: "Tie | None" = None) -> "Client":
+    """Start an emulator in the background, one that ends with *tie*; return a client for it when it is ready.
+
+    It then answers, and the commands that run after the start have ended, unless they take very long.
 
     Raises: CommandFailed.
     """
@@ -199,7 +204,7 @@ def launch(settings: Settings) -> "Client":
     try:
         with log, postponed():  # a signal between the start and the assignment would leave the process running
             begin = log.tell()
-            process = _spawn(settings, log)
+            process = _spawn(settings, log, tie)
         progress_beside(_("starting an emulator; its log is"), path)
         answered = until(lambda: process.poll() is not None or _serves(state, process.pid), START_TIMEOUT_S)
     except BaseException:  # on Ctrl-C too: the process is in a session of its own, and the user would not know of it
@@ -216,8 +221,11 @@ def launch(settings: Settings) -> "Client":
         failed = CommandFailed(_last_words(path, begin) or _("the emulator exited immediately; see {path}", path=path))
         failed.exit_code = process.returncode if process.returncode > 0 else 1
         raise failed
+    client = connect(settings, environ={})  # the emulator just started, whatever LOCALYUN_ENDPOINT says
+    if not until(lambda: process.poll() is not None or not client.admin("GET", "status")["hooks"], HOOKS_TIMEOUT_S):
+        note(_("the commands of hooks.ready still run; their output goes to the log"))
     process.returncode = 0  # the process outlives this command; Popen must not warn that nobody waited for it
-    return connect(settings, environ={})  # the emulator just started, whatever LOCALYUN_ENDPOINT says
+    return client
 
 
 def with_flags(settings: Settings, values: Mapping[str, object]) -> Settings:
@@ -226,14 +234,19 @@ def with_flags(settings: Settings, values: Mapping[str, object]) -> Settings:
     return Settings(config=replace(settings.config, **values), origins=origins)  # type: ignore[arg-type]  # by name
 
 
-def _spawn(settings: Settings, log: BinaryIO) -> "subprocess.Popen[bytes]":
+def _spawn(settings: Settings, log: BinaryIO, tie: "Tie | None") -> "subprocess.Popen[bytes]":
     import subprocess  # only a start in the background needs it
 
     command = system.own_command("start", *flags(settings))
     if settings.config.log_file is None:
         command += ["--log-file", log.name]  # the server changes to a new file in time; a stream it could not
     return subprocess.Popen(  # noqa: S603 - our own program
-        command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **system.apart()
+        command,
+        env=os.environ | (tie.environment if tie else {}),
+        stdin=tie.stdin if tie else subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        **system.apart(),
     )
 
 

@@ -2,7 +2,7 @@
 
 from argparse import SUPPRESS
 
-from emulator.cli.parameters import at_least_one, duration, probability, whole_number
+from emulator.cli.parameters import at_least_one, duration, none_or_more, probability, whole_number
 from emulator.cli.parser import Commands, command, group
 
 
@@ -158,7 +158,7 @@ def _add_explore(commands: Commands) -> None:
     explore.add_argument("--input", default="{}", metavar="JSON", help="input of the execution (default: {})")
     explore.add_argument(
         "--deviations",
-        type=whole_number,
+        type=none_or_more,
         default=2,
         metavar="N",
         help="maximum number of changes to the first order (default: 2); afterwards random orders follow, up to --runs",
@@ -171,7 +171,7 @@ def _add_explore(commands: Commands) -> None:
         help="faults to inject into effects, such as lost-after,duplicate",
     )
     explore.add_argument(
-        "--runs", type=whole_number, default=500, metavar="N", help="maximum number of runs (default: 500)"
+        "--runs", type=at_least_one, default=500, metavar="N", help="maximum number of runs (default: 500)"
     )
     explore.add_argument("--mocks", metavar="FILE", help="file with a JSON list of mocks, as in the HTTP API")
     explore.add_argument(

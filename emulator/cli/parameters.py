@@ -35,6 +35,9 @@ def moment(text: str) -> str:
     return text
 
 
+_HIGHEST_PORT = 65535
+
+
 def whole_number(text: str) -> int:
     """Return a whole number.
 
@@ -53,6 +56,26 @@ def at_least_one(text: str) -> int:
     """
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise ArgumentTypeError(_("must be a whole number of at least 1, not {text!r}", text=text))
+    return int(text)
+
+
+def none_or_more(text: str) -> int:
+    """Return a whole number that is not negative.
+
+    Raises: ArgumentTypeError.
+    """
+    if not text.isascii() or not text.isdigit():
+        raise ArgumentTypeError(_("must be a whole number of at least 0, not {text!r}", text=text))
+    return int(text)
+
+
+def port(text: str) -> int:
+    """Return the number of a port, 0 for any.
+
+    Raises: ArgumentTypeError.
+    """
+    if not text.isascii() or not text.isdigit() or int(text) > _HIGHEST_PORT:
+        raise ArgumentTypeError(_("must be a port from 0 to {most}, not {text!r}", most=_HIGHEST_PORT, text=text))
     return int(text)
 
 

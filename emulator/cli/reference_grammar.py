@@ -1,6 +1,6 @@
 """The grammar of documentation commands: pages, error codes, and the server for assistants."""
 
-from emulator.cli.parameters import whole_number
+from emulator.cli.parameters import port, whole_number
 from emulator.cli.parser import Commands, command
 
 
@@ -17,7 +17,7 @@ def add(commands: Commands) -> None:
     mcp = command(commands, "mcp", "mcp:run", "serve AI assistants over the Model Context Protocol", prints_data=False)
     mcp.add_argument(
         "--http",
-        type=whole_number,
+        type=port,
         nargs="?",
         const=0,
         metavar="PORT",

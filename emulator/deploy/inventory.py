@@ -134,7 +134,7 @@ def _services(api: ApiClient, named: Named) -> Iterator[Place]:
         for name in functions:
             beside = ("on-demand configuration",) if (service, name) in limited else ()
             yield Place("fc.function", (service, name), beside=beside)
-        yield from _newest_version(api, path, "fc.version", service)
+        yield from _newest_version(api, "fc.version", service)
         for each in _rest(api, f"{path}/aliases", "aliases"):
             yield Place("fc.alias", (service, each["aliasName"]))
         for name in functions:
@@ -159,7 +159,7 @@ def _functions(api: ApiClient, named: Named) -> Iterator[Place]:
             continue
         path = path_of(_V3 + "/functions/{0}", (name,))
         yield Place("fc3.function", (name,))
-        yield from _newest_version(api, path, "fc3.version", name)
+        yield from _newest_version(api, "fc3.version", name)
         for what in ("alias", "trigger"):
             plural = "aliases" if what == "alias" else "triggers"
             for each in _rest(api, f"{path}/{plural}", plural):
@@ -193,13 +193,50 @@ def _resource_parts(resource: str) -> tuple[str, str, str]:
     return service, qualifier or LATEST, name
 
 
-def _newest_version(api: ApiClient, path: str, kind: str, owner: str) -> Iterator[Place]:
+def _newest_version(api: ApiClient, kind: str, owner: str) -> Iterator[Place]:
     """Yield the newest version, which publishing creates again; older versions cannot be created again."""
-    rows = list(_rest(api, f"{path}/versions", "versions"))
+    rows = list(_rest(api, path_of(VERSIONS[kind].path + "/versions", (owner,)), "versions"))
     if rows:
         *older, newest = sorted(rows, key=lambda row: int(row["versionId"]))
         numbers = {"VersionId": str(newest["versionId"]), "Older": _listed(int(row["versionId"]) for row in older)}
+        numbers[OUTDATED] = "yes" if is_outdated(api, kind, owner, numbers["VersionId"]) else ""
         yield Place(kind, (owner, "version"), numbers, newest.get("description"))
+
+
+OUTDATED = "Outdated"
+"""The property of a version for which `is_outdated` is true."""
+
+_NOT_PUBLISHED = frozenset({"description", "createdTime", "lastModifiedTime"})
+"""Members that a version has of its own."""
+
+
+@frozen(kw_only=False)
+class _Published:
+    """What versions are made of: the path of their owner, its form for one version, and its functions."""
+
+    path: str
+    version: str
+    functions: str = ""
+
+
+VERSIONS = {
+    "fc.version": _Published(_V2 + "/services/{0}", "{path}.{number}", "/functions"),
+    "fc3.version": _Published(_V3 + "/functions/{0}", "{path}?qualifier={number}"),
+}
+
+
+def is_outdated(api: ApiClient, kind: str, owner: str, number: str) -> bool:
+    """Whether publishing now would make another version: of other code, or with other settings."""
+    about = VERSIONS[kind]
+    path = path_of(about.path, (owner,))
+
+    def content(place: str) -> list[Mapping[str, Any]]:
+        rows: list[Mapping[str, Any]] = [api.functions("GET", place)]
+        if about.functions:
+            rows += sorted(_rest(api, place + about.functions, "functions"), key=lambda row: str(row["functionName"]))
+        return [{name: value for name, value in row.items() if name not in _NOT_PUBLISHED} for row in rows]
+
+    return content(about.version.format(path=path, number=number)) != content(path)
 
 
 def _listed(numbers: Iterable[int]) -> str:

@@ -48,7 +48,7 @@ _FC_EXTRA = (
 
 
 _POLICY = (needed("name"), member("description"), needed("statement", AS_WRITTEN))
-_ROLE = (
+RAM = (
     needed("name"),
     member("description"),
     member("service"),
@@ -71,7 +71,7 @@ def _role(build: Build, part: LocatedValue, logical: str) -> str:
 
     Source: devsapp/fc docs/zh/yaml/service.md; awesome-fc/fc-fnf-video-processing ram.yaml.
     """
-    values = members(part, _ROLE, capital=False)
+    values = members(part, RAM, capital=False)
     name = values.get("name") or ""
     principal = {"Service": [values.get("service") or "fc.aliyuncs.com"]}
     statement = {"Action": "sts:AssumeRole", "Effect": "Allow", "Principal": principal}

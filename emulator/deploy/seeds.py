@@ -104,6 +104,8 @@ class Seeds:
             read_fault(part)
         self.problems: list[str] = []
         """The command that has failed since the start, if one has."""
+        self.commands_left = len(self._hooks)
+        """How many commands have still to end."""
         check(root.findings)
 
     def apply_messaging(self, service: MessageService) -> None:
@@ -221,6 +223,12 @@ class Seeds:
 
     async def ready(self, environment: Mapping[str, str]) -> None:
         """Run the commands in order, once the emulator is ready; one that fails is logged, a problem, and the last."""
+        try:
+            await self._run_hooks(environment)
+        finally:
+            self.commands_left = 0
+
+    async def _run_hooks(self, environment: Mapping[str, str]) -> None:
         for each in self._hooks:
             name = ".".join(each.path)
             _log.info("%s runs: %s", name, each.text())
@@ -231,6 +239,7 @@ class Seeds:
                 self.problems.append(f"{FILE_NAME}:{each.mark.line}: {_failure(name, code, said)}")
                 _log.error(self.problems[-1])
                 return
+            self.commands_left -= 1
 
     async def _run(self, command: str | Sequence[str], environment: Mapping[str, str]) -> tuple[int, str]:
         """Run a shell line, or a program with arguments; return its exit code and output."""

@@ -7,7 +7,7 @@ members nested without end.
 
 import json
 from binascii import a2b_base64
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, cast
 
 from emulator.gateway.errors import GatewayError
@@ -147,11 +147,17 @@ class QueryArguments(BodyArguments):
 _BODY, _QUERY = BodyArguments("body"), QueryArguments("query")
 
 
-def arguments_of(parameters: Iterable[Field], query: Mapping[str, str], document: Mapping[str, Any]) -> dict[str, Any]:
+def arguments_of(
+    parameters: Collection[Field], query: Mapping[str, str], document: Mapping[str, Any]
+) -> dict[str, Any]:
     """Read the parameters of an operation from the JSON body, else from the query.
 
-    Raises: GatewayError (InvalidArgument).
+    Raises: GatewayError (InvalidArgument), also for a member of the body that is none of them.
     """
+    known = [parameter.name for parameter in parameters]
+    if unknown := [name for name in document if name not in known]:
+        has = f"it has {', '.join(known)}" if known else "it has none"
+        raise _invalid(f"the body has no member {ascii(unknown[0])[:_SHOWN]}; {has}")
     arguments = {}
     for parameter in parameters:
         name = parameter.name

@@ -18,6 +18,9 @@ from typing import Any, Final
 from emulator.kernel.phrases import Phrase
 from emulator.kernel.turnstile import EVERYTHING
 
+UNLUCKY = 50
+"""So many random schedules in a row that have been tried already are the last ones."""
+
 Deviations = tuple[tuple[int, int], ...]
 """The choices at which a schedule does not take the first option, in order: number of the choice, index taken."""
 
@@ -52,13 +55,23 @@ def not_taken(given: Deviations, view: Mapping[str, Any]) -> str:
     return schedule_text(missed) if missed else ""
 
 
+def not_an_option(given: Deviations, view: Mapping[str, Any]) -> str:
+    """Return a sentence about the first option in *given* that its choice in a run does not have; "" for none."""
+    options = {each["n"]: len(each["options"]) for each in view["choices"]}
+    for number, taken in given:
+        if taken >= options.get(number, taken + 1):
+            text = "choice {number} has no option {taken}, only those from 0 to {last}"
+            return Phrase(text, number=number, taken=taken, last=options[number] - 1)
+    return ""
+
+
 class Search:
     """The schedules of one test, as an iterator; *deviations* bounds how many each has, None for no bound.
 
-    When those within the bound are used up, random schedules follow until there are *most* in all, unless every
-    schedule has been tried or *random* is off. *reduce* leaves out orders of the same outcome. When several searches
-    share the work, *share* is the number of this one, from 0, and how many there are; the first schedule belongs to all
-    of them.
+    When those within the bound are used up, random schedules follow until there were *most* runs in all, or `UNLUCKY`
+    of them have found nothing new, unless every schedule has been tried or *random* is off. *reduce* leaves out orders
+    of the same outcome. When several searches share the work, *share* is the number of this one, from 0, and how many
+    there are; the first schedule belongs to all of them.
     """
 
     def __init__(
@@ -81,7 +94,18 @@ class Search:
         """The options of each choice that have been tried or will be, by choice and earlier deviations."""
         self._beyond = False
         self._random = 0
-        self.tried = 0
+        self._unlucky = 0
+        self._runs = 0
+        self._learnt: set[Deviations] = set()
+        self._tree = _Tree()
+        self._is_running = False
+        self._asked: Deviations | None = None
+        """The schedule of the run under way, None for a random one."""
+
+    @property
+    def tried(self) -> int:
+        """How many schedules were tried: random ones may repeat others, which count once."""
+        return len(self._learnt) + self._is_running
 
     @property
     def known(self) -> int:
@@ -91,26 +115,37 @@ class Search:
     @property
     def is_complete(self) -> bool:
         """Whether nothing is left to try, within the bound or beyond."""
-        return not self._found and not self._beyond
+        return not self._found and (not self._beyond or self._tree.is_covered)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Yield the body of POST schedule for each run; call `learn` after each run, before the next one."""
-        while self.tried < self._most:
+        while self._runs < self._most:
             if self._found:
-                deviations = heappop(self._found)[2]
+                deviations = self._asked = heappop(self._found)[2]
                 body: dict[str, Any] = {"choices": {str(number): taken for number, taken in deviations}}
-            elif self._beyond and self._goes_on:
+            elif self._goes_on and not self.is_complete and self._unlucky < UNLUCKY:
                 self._random += 1
+                self._asked = None
                 number, of = self._share
                 body = {"choices": {}, "strategy": "random", "seed": self._random * of + number}
             else:
                 return
-            self.tried += 1
+            self._runs += 1
+            self._is_running = True
             yield body
 
-    def learn(self, view: Mapping[str, Any]) -> None:
-        """Record the choices of a run from its GET schedule, and add the alternatives worth a run."""
+    def learn(self, view: Mapping[str, Any]) -> bool:
+        """Record the choices of a run from its GET schedule, and add the alternatives worth a run.
+
+        Returns whether its schedule had not been tried before.
+        """
         taken = taken_in(view)
+        schedule = taken if self._asked is None else self._asked  # a busy machine can force another order on a run
+        is_new = schedule not in self._learnt
+        self._learnt.add(schedule)
+        self._is_running = False
+        self._unlucky = 0 if is_new else self._unlucky + 1
+        self._tree.add([(each["taken"], len(each["options"])) for each in view["choices"]])
         for number, option in self._alternatives(view, taken):
             before = tuple(each for each in taken if each[0] < number)
             after = (*before, (number, option)) if option else before
@@ -124,6 +159,7 @@ class Search:
                 self._beyond = True
             elif self._is_own(after):
                 heappush(self._found, (len(after), len(self._seen), after))
+        return is_new
 
     def _is_own(self, deviations: Deviations) -> bool:
         number, of = self._share
@@ -155,6 +191,26 @@ class Search:
                 break  # all that follows is explored elsewhere, where it begins with this step
             asleep = {step for step in asleep if not history.depend(place, step)}
         return found
+
+
+class _Tree:
+    """The choices of all runs: where each option leads to another choice or to the end."""
+
+    def __init__(self) -> None:
+        self.is_covered = False
+        """Whether every option of every choice has been taken."""
+        self._options = 0
+        self._below: dict[int, _Tree] = {}
+
+    def add(self, choices: Sequence[tuple[int, int]]) -> None:
+        """Add a run, by the option that each choice took, and how many there were."""
+        path = [self]
+        for taken, options in choices:
+            path[-1]._options = max(options, path[-1]._options)
+            path.append(path[-1]._below.setdefault(taken, _Tree()))
+        for each in reversed(path):
+            taken_all = len(each._below) == each._options
+            each.is_covered = taken_all and all(below.is_covered for below in each._below.values())
 
 
 class History:

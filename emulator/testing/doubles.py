@@ -180,6 +180,10 @@ class Sink:
         """Return how many requests it has received."""
         return len(self.requests)
 
+    def __bool__(self) -> bool:
+        """Return True: a sink without requests is there."""
+        return True
+
     def __iter__(self) -> Iterator[ReceivedRequest]:
         """Iterate over the received requests, oldest first."""
         return iter(self.requests)

@@ -17,6 +17,7 @@ from emulator.lab.exploration import (
     Search,
     deviations_of,
     in_words,
+    not_an_option,
     not_taken,
     read_schedule_text,
     schedule_text,
@@ -100,6 +101,8 @@ def explored(
                 _run(kit, test, exploration, arguments, {"choices": {str(number): taken for number, taken in given}})
             finally:
                 view = kit.api.admin("GET", "schedule")
+                if mistake := not_an_option(given, view):
+                    raise TestingError(f"--localyun-schedule: {mistake}")
                 if missed := not_taken(given, view):
                     name, choices = address.rpartition("::")[2], len(view["choices"])
                     kit.explored = f"{missed} was not used; choices in this run of {name}: {choices}"
@@ -115,6 +118,20 @@ def check(settings: Mapping[str, Any]) -> None:
     for name in settings:
         if name not in names:
             raise TypeError(f"there is no argument {name}{suggestion(name, names)}")
+    for name in ("order", "faults"):
+        if isinstance(given := settings.get(name) or (), str):
+            raise ValueError(f"{name} must be a list such as [{given!r}], not {given!r}")  # noqa: TRY004 - as all below
+    runs, deviations = settings.get("runs", 1), settings.get("deviations")
+    if not isinstance(runs, int) or runs < 1:
+        raise ValueError(f"runs must be a number from 1, not {runs!r}")
+    if deviations is not None and (not isinstance(deviations, int) or deviations < 0):
+        raise ValueError(f"deviations must be a number from 0, or None, not {deviations!r}")
+    for name in ("budget", "patience"):
+        given = settings.get(name, "1s")
+        try:
+            parse_duration(duration(given))
+        except (ValueError, TypeError, AttributeError) as error:
+            raise ValueError(f"{name} must be a duration such as 90s or 1m30s, not {given!r}") from error
     Exploration(**settings)
     if problem := unknown_name(settings.get("order") or (), settings.get("faults") or ()):
         raise ValueError(problem)

@@ -5,13 +5,14 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from emulator import config
 from emulator.kernel import system
 from emulator.kernel.clock import SystemClock
+from emulator.kernel.tied import Tie
 from emulator.testing.api import TestingError, load_requests
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ class Emulator:
     """A running emulator; a context manager, or `start` and `stop`.
 
     *functions* is a folder of functions to serve, *config* the path of a ``localyun.yaml``. With *state* the state is
-    kept in that folder, otherwise nothing is kept. *options* are further words of ``localyun start``.
+    kept in that folder, otherwise nothing is kept. *options* are further words of ``localyun start``. The emulator ends
+    with this process, however that one ends.
 
     >>> with Emulator() as localyun:
     ...     localyun.queue("orders").send("one")
@@ -69,7 +71,7 @@ class Emulator:
         return self._kit
 
     def start(self) -> Self:
-        """Start the process and return once it serves calls.
+        """Start the process; return once it serves calls and the commands of ``hooks.ready`` have ended.
 
         Raises: TestingError with the emulator's own words when it does not start.
         """
@@ -85,6 +87,7 @@ class Emulator:
             self._wait(state)
             kit = kit_at(state)
             self._closing.callback(kit.close)
+            self._await_hooks(kit)
         except BaseException:
             self._closing.close()
             raise
@@ -112,7 +115,8 @@ class Emulator:
             if Path(self._config).name != "localyun.yaml" or not Path(self._config).is_file():
                 raise TestingError(f"the configuration must be a file called localyun.yaml, not {self._config}")
         environment = {name: value for name, value in os.environ.items() if not name.startswith("LOCALYUN_")}
-        environment |= self._environment
+        tie = self._closing.enter_context(Tie(folder))
+        environment |= self._environment | tie.environment
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
         (state / "endpoint.json").unlink(missing_ok=True)
         with (folder / "server.log").open("wb") as log:
@@ -120,7 +124,7 @@ class Emulator:
                 [*words, *self._options],
                 cwd=beside,
                 env=environment,
-                stdin=subprocess.DEVNULL,
+                stdin=tie.stdin,
                 stdout=log,
                 stderr=log,
                 **system.apart(),
@@ -142,6 +146,14 @@ class Emulator:
                 break
             return
         raise TestingError(f"the emulator did not start:\n{self.output() or '(it wrote nothing)'}")
+
+    def _await_hooks(self, kit: "Localyun") -> None:
+        """Wait until the commands that run after the start have ended, or for as long as a start may take."""
+        clock = SystemClock()
+        deadline = clock.monotonic() + START_S
+        while kit.api.admin("GET", "status")["hooks"] and clock.monotonic() < deadline:
+            with suppress(subprocess.TimeoutExpired):
+                self._process and self._process.wait(_LOOK_S)
 
     def _end(self) -> None:
         process, self._process = self._process, None

@@ -188,6 +188,10 @@ class Queue:
         """Return how many messages there are, hidden and delayed ones included."""
         return sum(self.counters.values())
 
+    def __bool__(self) -> bool:
+        """Return True: a queue without messages is there."""
+        return True
+
     def _visible(self, query: str) -> Element | None:
         """Return the queue's answer to a receive or peek; None when no message is visible."""
         try:

@@ -64,6 +64,8 @@ def with_remedy(text: str, words: Words) -> str:
         return f"{_sentence(text)} trace takes an id that a tool has returned, or FLOW/EXECUTION."
     if code in _SAID:
         return text
+    if words[0] == "export":
+        return text.removesuffix(", or overwrite it with --overwrite")
     try:
         return f"{_sentence(text)} What to do: {pages.plain(error_codes.explain(code).remedy)}."
     except CommandFailed:

@@ -51,6 +51,10 @@ def add_resources(server: MCPServer, project: Project) -> None:
     async def logs(service: str, function: str) -> str:
         return await read("logs", name(f"{service}/{function}", "function"))
 
+    @server.resource("logs://{function}", description="What a function without service has printed")
+    async def own_logs(function: str) -> str:
+        return await read("logs", name(function, "function"))
+
     for page in pages.names():
         _add_page(server, page)
 

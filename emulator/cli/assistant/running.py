@@ -47,25 +47,29 @@ class Project:
         """Return *path*, which has to be in the folder and outside of the emulator's state. Raises: ToolError."""
         found = self.folder / path
         state = self.settings.config.state.resolve()
-        if not is_within(found, self.folder) or found.resolve().is_relative_to(state):
+        if found.resolve().is_relative_to(state):
+            raise ToolError(f"{path} is in the folder of the emulator's state, whose files tools leave alone")
+        if not is_within(found, self.folder):
             raise ToolError(f"{path} is outside of the project; tools take files of {self.folder} only")
         return str(found.resolve())
 
-    async def ask(self, *words: str, stdin: str = "", context: Context | None = None, detail: bool = False) -> str:
-        """Run a command against the emulator, started first if none runs, and return its output.
+    async def ask(
+        self, *words: str, stdin: str = "", context: Context | None = None, detail: bool = False, notes: bool = False
+    ) -> str:
+        """Run a command against the emulator, started first if none runs; return its output, and with *notes* these.
 
         Raises: ToolError, whose text says what to do next.
         """
         said = await self._started()
-        return said + cut(await self.local(*words, stdin=stdin, context=context), detail=detail)
+        return said + cut(await self.local(*words, stdin=stdin, context=context, notes=notes), detail=detail)
 
-    async def local(self, *words: str, stdin: str = "", context: Context | None = None) -> str:
+    async def local(self, *words: str, stdin: str = "", context: Context | None = None, notes: bool = False) -> str:
         """Run a command, without starting an emulator first, and return its output. Raises: ToolError."""
         code, out, err = await self._run(words, stdin, context)
         if code and not out.strip():
             text = await self._advice(err.strip().removeprefix("localyun: "), words)
             raise ToolError(cut(text, rest="the rest is left out"))
-        return f"{out.strip()}\n{err.strip()}".strip() if code else out.strip() or err.strip()
+        return f"{out.strip()}\n{err.strip()}".strip() if code or notes else out.strip() or err.strip()
 
     async def _run(self, words: Words, stdin: str, context: Context | None) -> tuple[int, str, str]:
         command = [sys.executable, "-P", "-m", "emulator", *words]

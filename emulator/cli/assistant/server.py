@@ -1,6 +1,7 @@
 """The MCP server: tools, resources and prompts, over standard input and output or over HTTP on loopback."""
 
 import logging
+import socket
 import sys
 from hmac import compare_digest
 from typing import Any, Final
@@ -12,6 +13,8 @@ from emulator import __version__
 from emulator.cli.assistant.reading import add_prompts, add_resources
 from emulator.cli.assistant.running import Project
 from emulator.cli.assistant.tools import tools
+from emulator.cli.output import CommandFailed, _, reason_of
+from emulator.kernel.system import take_over
 
 _INSTRUCTIONS: Final = """A local emulator of Alibaba Cloud's Function Compute, Simple Message Queue (formerly MNS)
 and CloudFlow (formerly Serverless Workflow).
@@ -36,6 +39,8 @@ def serve_http(project: Project, port: int, token: str) -> None:
     """Serve calls that have *token* at *port* of the loopback address until interrupted; port 0 means any.
 
     The token is sent as a bearer token, or in the header that the admin API takes.
+
+    Raises: CommandFailed when the port cannot be used.
     """
     app: Any = make(project).streamable_http_app(host=HOST)
 
@@ -47,11 +52,17 @@ def serve_http(project: Project, port: int, token: str) -> None:
         await app(scope, receive, send)
 
     config = uvicorn.Config(guarded, host=HOST, port=port, log_config=None, access_log=False, lifespan="on")
-    socket = config.bind_socket()
-    socket.listen(config.backlog)  # a client may connect as soon as the address is printed
-    print(f"http://{HOST}:{socket.getsockname()[1]}/mcp", file=sys.stderr, flush=True)
+    listening = socket.socket()
+    take_over(listening)
+    try:
+        listening.bind((HOST, port))
+    except OSError as error:
+        listening.close()
+        raise CommandFailed(_("port {port} cannot be used: {reason}", port=port, reason=reason_of(error))) from error
+    listening.listen(config.backlog)  # a client may connect as soon as the address is printed
+    print(f"http://{HOST}:{listening.getsockname()[1]}/mcp", file=sys.stderr, flush=True)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    uvicorn.Server(config).run(sockets=[socket])
+    uvicorn.Server(config).run(sockets=[listening])
 
 
 def _is_allowed(headers: list[tuple[bytes, bytes]], token: str) -> bool:

@@ -124,7 +124,8 @@ def _add_project_tools(add: Add, project: Project) -> None:
         """Write what runs as files that the cloud's tools deploy; into a folder that has no earlier export."""
         if not folder:
             raise ToolError("export takes a folder of the project, a new one for instance")
-        return await project.ask("export", f"--format={form}", f"--output={project.file(folder)}", detail=detail)
+        words = ("export", f"--format={form}", f"--output={project.file(folder)}")
+        return await project.ask(*words, detail=detail, notes=True)
 
     async def invoke(
         function: Annotated[str, Field(description="[SERVICE/]FUNCTION[.QUALIFIER], as status lists it")],

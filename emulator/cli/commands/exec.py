@@ -21,6 +21,7 @@ from emulator.cli.commands.server import end, variables
 from emulator.cli.output import CommandFailed, NoEmulator, WrongUsage, _, complain, enumerated, note, reason_of
 from emulator.config import Settings
 from emulator.kernel import system
+from emulator.kernel.tied import Tie
 from emulator.redirect import hook_environment, node_hook
 from emulator.redirect.compiled_hooks import CannotBuild, with_java, with_preload, writes_trust_stores
 from emulator.redirect.environment import VARIABLES as CA_VARIABLES
@@ -87,13 +88,13 @@ def _enter_network(environ: Mapping[str, str], state: Path) -> None:
 
 @contextmanager
 def _started(settings: Settings) -> Iterator[tuple[Client, Path]]:
-    """Run an ephemeral emulator on free ports within the block."""
-    with tempfile.TemporaryDirectory(prefix="localyun-exec-") as folder:
+    """Run an ephemeral emulator on free ports within the block; it ends with this process, however that one ends."""
+    with tempfile.TemporaryDirectory(prefix="localyun-exec-") as folder, Tie(Path(folder)) as tie:
         state = Path(folder) / "state"
         flags = {"port": 0, "https_port": 0, "ephemeral": True, "state": state}
         started = background.with_flags(settings, flags)
         try:
-            yield background.launch(started), state
+            yield background.launch(started, tie), state
         finally:
             if endpoint.read(state) is not None:  # a signal may have come before anything was returned
                 with suppress(NoEmulator):  # the command may have stopped the emulator

@@ -41,6 +41,7 @@ from emulator.lab.exploration import (
     deviations_in_words,
     deviations_of,
     in_words,
+    not_an_option,
     not_taken,
     read_schedule_text,
     schedule_text,
@@ -77,6 +78,8 @@ def explore(arguments: Namespace, settings: Settings) -> int:
         if given is not None:
             begin_again()
             view, outcome = _run(client, arguments, {"choices": {str(at): taken for at, taken in given}})
+            if mistake := not_an_option(given, view):
+                raise WrongUsage(said(mistake, _))
             _tell_run(arguments, view, outcome)
             if missed := not_taken(given, view):
                 note(
@@ -131,13 +134,13 @@ def _search(client: Client, arguments: Namespace, begin_again: Callable[[], None
     for schedule in search:
         begin_again()
         view, outcome = _run(client, arguments, schedule)
-        search.learn(view)
+        is_new = search.learn(view)
         which = _ID.sub("*", json.dumps(outcome, sort_keys=True))
         if which not in outcomes:
             outcomes[which] = {**outcome, "runs": 0, "schedule": schedule_text(taken_in(view))}
             events = _history(client, arguments.flow) if len(ways) < _HISTORIES else []
             ways.append({"deviations": deviations_of(view), "steps": steps_of(view), "events": events})
-        outcomes[which]["runs"] += 1
+        outcomes[which]["runs"] += is_new or not outcomes[which]["runs"]
     found = list(outcomes.values())
     page = _keep(client, arguments, search, found, ways)
     for outcome, way in zip(found, ways, strict=True):

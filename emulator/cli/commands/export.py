@@ -214,6 +214,8 @@ def _say_differences(arguments: Namespace, differences: Sequence[Difference]) ->
     else:
         rows = [row for each in differences for row in _rows(each)]
         say_table(("type", "logical name", "property", "file", "running"), rows)
+        if dropped := enumerated([each.resource.physical for each in differences if each.is_dropped]):
+            note(_("deploy would delete what the file no longer has: {names}", names=dropped))
 
 
 def _row(each: Difference) -> dict[str, Any]:
@@ -228,6 +230,7 @@ def _row(each: Difference) -> dict[str, Any]:
         "file": each.file,
         "running": each.running,
         **({"files": files} if files else {}),
+        **({"dropped": True} if each.is_dropped else {}),
     }
 
 

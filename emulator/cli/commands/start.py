@@ -37,6 +37,7 @@ from emulator.gateway.server import PortInUse
 from emulator.kernel import system
 from emulator.kernel.clock import Clock, SystemClock
 from emulator.kernel.frozen import replace
+from emulator.kernel.tied import Starter
 from emulator.keyfile import InstallationKeys, KeyFileDamaged
 from emulator.storage.database import StorageDamaged
 from emulator.storage.folder import FolderInUse
@@ -71,6 +72,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
         raise WrongUsage(_("{variable} has no {name}; there are {known}", **fields))
     if arguments.detach:
         return background.start(settings, as_json=wants_json(arguments))
+    starter = Starter()
     config = settings.config
     try:
         stream = stream_for(config.log_file)
@@ -79,7 +81,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
         return 1
     log = ServerLog.open(config.log_format, config.log_level, stream)
     try:
-        asyncio.run(_serve(config, as_json=wants_json(arguments)))
+        asyncio.run(_serve(config, starter, as_json=wants_json(arguments)))
     except Exception as error:
         reason = explain(error, settings)
         if reason is None:
@@ -89,6 +91,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
         return 1
     finally:
         log.close()
+        starter.clear()
     return 0
 
 
@@ -112,10 +115,11 @@ class Survivors:
             gc.freeze()
 
 
-async def _serve(config: Config, *, as_json: bool) -> None:
+async def _serve(config: Config, starter: Starter, *, as_json: bool) -> None:
     asyncio.get_running_loop().set_exception_handler(LoopErrors(SystemClock()))
     with collection_put_off():
         emulator = await started(config)
+    starter.watch(emulator.stopped.set)
     survivors = Survivors(SystemClock())
     gc.callbacks.append(survivors)
     try:

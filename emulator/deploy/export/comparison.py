@@ -5,9 +5,9 @@ from typing import Any
 
 from emulator.deploy.export.resources import looks_secret, portable
 from emulator.deploy.files import other_files
-from emulator.deploy.inventory import inventory
+from emulator.deploy.inventory import VERSIONS, inventory, is_outdated
 from emulator.deploy.kinds import PROVIDERS
-from emulator.deploy.model import Blueprint, Record, Resource, has_token, unset_in
+from emulator.deploy.model import Blueprint, Entry, Record, Resource, has_token, unset_in
 from emulator.deploy.planner import with_attributes
 from emulator.deploy.provider import ActualState, ApiClient, Disagreement, ResourceProvider
 from emulator.kernel.frozen import field, frozen
@@ -30,6 +30,8 @@ class Difference:
     """The emulator's value; None where it has none."""
     files: Mapping[str, tuple[bool, bool]] = field(default_factory=dict)
     """The files of code that differ: whether each is in the file's code, and in the emulator's."""
+    is_dropped: bool = False
+    """Whether `deploy` would delete the resource, which the deployment has made and the file does not have."""
 
 
 @frozen
@@ -71,8 +73,16 @@ def compare(
         known[resource.logical] = provider.attributes(actual)
         found.extend(filter(None, (_row(resource, each) for each in provider.disagreements(resource, actual))))
         found.extend(_of_code(api, provider, resource, actual))
+        number = str(actual.content.get("versionId", ""))
+        if resource.kind in VERSIONS and is_outdated(api, resource.kind, resource.identity[0], number):
+            found.append(Difference(resource=resource, path="code", file=THIS, running=OTHER))
+    mentioned = {each.key for each in blueprint.resources}
+    for entry in record.entries:
+        if entry.made and entry.key not in mentioned:
+            mentioned.add(entry.key)
+            if PROVIDERS[entry.kind].find(api, entry.identity, entry.attributes) is not None:
+                found.append(Difference(resource=_of_entry(entry), running=THERE, is_dropped=True))
     if others:
-        mentioned = {each.key for each in blueprint.resources}
         found.extend(
             Difference(resource=each, running=THERE)
             for each in portable(inventory(api), account, region).resources
@@ -82,6 +92,10 @@ def compare(
         differences=tuple(each for each in found if isinstance(each, Difference)),
         not_compared=tuple(each for each in found if isinstance(each, NotCompared)),
     )
+
+
+def _of_entry(entry: Entry) -> Resource:
+    return Resource(logical=entry.logical, type=entry.type, kind=entry.kind, identity=entry.identity, properties={})
 
 
 def _row(resource: Resource, each: Disagreement) -> Difference | NotCompared | None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from emulator.deploy.export.left_out import called, left_out, without_dependents
 from emulator.deploy.files import unpacked
+from emulator.deploy.inventory import OUTDATED
 from emulator.deploy.kinds import GROUPS, PROVIDERS
 from emulator.deploy.model import Resource, key_of, type_of
 from emulator.deploy.provider import BESIDE, LATEST, TAGS, Identity
@@ -108,9 +109,11 @@ def portable(
 
 
 def _beyond(resources: Sequence[Resource], tagged: Container[str], notes: list[str]) -> list[Resource]:
-    """Return aliases of versions older than the newest, which cannot be created again; note them and such versions."""
+    """Return versions and aliases of such that publishing does not make again; note them, and versions not listed."""
     newest = {
-        (each.kind, each.identity): str(number) for each in resources if (number := each.properties.get("VersionId"))
+        (each.kind, each.identity): str(number)
+        for each in resources
+        if (number := each.properties.get("VersionId")) and not each.properties.get(OUTDATED)
     }
     gone = []
     for each in resources:
@@ -119,6 +122,10 @@ def _beyond(resources: Sequence[Resource], tagged: Container[str], notes: list[s
             Phrase("{resource}/{number}: a version before the newest; left out", resource=what, number=number)
             for number in older
         )
+        if each.properties.get(OUTDATED):
+            text = "{resource}/{number}: a version of other code or settings than the present ones; left out"
+            notes.append(Phrase(text, resource=what, number=each.properties["VersionId"]))
+            gone.append(each)
         tags = "tags" if each.properties.get(TAGS) and each.kind not in tagged else ""
         if unsaid := ", ".join(filter(None, (tags, each.properties.get(BESIDE)))):
             notes.append(
@@ -130,7 +137,7 @@ def _beyond(resources: Sequence[Resource], tagged: Container[str], notes: list[s
         lead, weights = str(each.properties.get("versionId")), each.properties.get("additionalVersionWeight")
         if weights or lead not in {newest.get(version), LATEST}:
             gone.append(each)
-            notes.append(left_out(each, "it leads to a version before the newest, which is not made again"))
+            notes.append(left_out(each, "it leads to a version that is not made again"))
     return gone
 
 
@@ -149,7 +156,7 @@ def _with_numbers(resources: Sequence[Resource], notes: list[str]) -> list[Resou
     return numbered
 
 
-_NUMBERS = frozenset({BESIDE, "Older", "Version", "VersionId"})
+_NUMBERS = frozenset({BESIDE, OUTDATED, "Older", "Version", "VersionId"})
 _LAYER = re.compile(r".*:layers/([^/]+)/versions/(\d+)")
 
 

@@ -139,9 +139,7 @@ def test_alias_of_an_older_version_is_left_out_with_a_note():
     made = portable(world, WORLD.account, WORLD.region)
 
     assert [each.identity[-1] for each in made.resources if each.kind == "fc3.alias"] == ["live"]
-    assert made.notes == (
-        "fc3 alias f/old: it leads to a version before the newest, which is not made again; left out",
-    )
+    assert made.notes == ("fc3 alias f/old: it leads to a version that is not made again; left out",)
 
 
 def a_world_of_aliases():

@@ -1,5 +1,7 @@
 """Which schedules are worth a run: the search alone, over a model of what runs."""
 
+from random import Random
+
 import pytest
 
 from emulator.lab.exploration import (
@@ -98,13 +100,17 @@ def test_schedules_come_by_their_deviations():
 
 def test_random_schedules_follow_until_the_runs_are_spent():
     """A bound leaves schedules out, so each run after those within it draws its own."""
-    search, seeds = Search(deviations=1, most=60), []
-    for schedule in search:
+    search, seeds, runs = Search(deviations=1, most=60), [], 0
+    for runs, schedule in enumerate(search, start=1):  # noqa: B007 - the last number is asserted
+        choices = schedule["choices"]
         if "strategy" in schedule:
             seeds.append(schedule["seed"])
-        search.learn(simulated(Small(7), schedule["choices"])[0])
+            draw = Random(schedule["seed"])
+            choices = {str(number): draw.randrange(3) for number in range(20)}
+        search.learn(simulated(Small(7), choices)[0])
 
-    assert search.tried == 60
+    assert runs == 60
+    assert runs - len(seeds) < search.tried < runs, "some are drawn again"
     assert seeds == sorted(set(seeds))
     assert seeds
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from binascii import a2b_base64
 from collections.abc import Callable, Iterable, Iterator
 from typing import assert_never
 
@@ -281,7 +282,8 @@ class Firing:
         preferred = ("POST", "PUT") if body else ("GET", "POST")
         method = next((name for name in preferred if name in methods), methods[0] if methods else "GET")
         path = trigger_path(trigger) if trigger.service else ""
-        request = Request(method, f"{path}/", Headers([("Host", "localhost")]), body.encode("utf-8", "replace"))
+        headers = Headers([("Host", "localhost"), ("X-Fc-Log-Type", "Tail")])
+        request = Request(method, f"{path}/", headers, body.encode("utf-8", "replace"))
         target = HttpTarget(
             tenant=tenant, trigger=trigger, target="/", request_uri=request.target, base_path=path
         )  # fmt: skip
@@ -290,4 +292,5 @@ class Firing:
         answer = await self._http.serve(request, target, owner, "localhost", request_id, self._clock.now())
         content = answer.body if isinstance(answer.body, bytes) else b""
         error = answer.header("X-Fc-Error-Type")
-        return Fired(request_id=request_id, status=answer.status, error_type=error, body=content)
+        log = a2b_base64(answer.header("X-Fc-Log-Result"))
+        return Fired(request_id=request_id, status=answer.status, error_type=error, body=content, log=log)

@@ -12,8 +12,8 @@ def test_a_signal_right_after_the_start_leaves_no_emulator(monkeypatch, tmp_path
     """Nobody has the client yet by which the emulator would be ended."""
     clients = []
 
-    def launched(settings, real=background.launch):
-        clients.append(real(settings))
+    def launched(settings, tie, real=background.launch):
+        clients.append(real(settings, tie))
         assert is_alive(clients[0].endpoint.pid)
         raise KeyboardInterrupt
 

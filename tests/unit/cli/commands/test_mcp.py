@@ -75,6 +75,7 @@ async def test_tools_are_told_with_types_and_hints(project):
     assert page.startswith("# Error codes")
     assert templates == {
         "flow://{flow}", "execution://{flow}/{execution}", "trace://{id}", "queue://{queue}", "logs://{service}/{function}",
+        "logs://{function}",
     }  # fmt: skip
 
 

@@ -64,12 +64,13 @@ async def test_what_a_file_of_the_project_names_stays_in_it_too(project, tmp_pat
         answers.append(await refused(client, "deploy"))
         (folder / "a.test.yaml").write_text(f"flow: {outside}/secret.txt\ncases: [{{name: a}}]\n", encoding="utf-8")
         answers.append(await refused(client, "flow_test"))
-        answers.append(await refused(client, "flow_check", file=".localyun/keys.json"))
+        state = await refused(client, "flow_check", file=".localyun/keys.json")
         (folder / "out").mkdir()
         (folder / "out" / "s.yaml").symlink_to(outside / "written")
         written = await refused(client, "export", folder="out")
 
     assert [answer for answer in answers if "is outside of" not in answer] == []
+    assert "is in the folder of the emulator's state" in state
     assert "already contains s.yaml" in written
     assert [path.name for path in outside.iterdir()] == ["secret.txt"]
 
