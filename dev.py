@@ -68,10 +68,10 @@ Signatures, dialects, codecs and the pure rules of MNS: all of them. All files t
 GATES_OF_ALL: tuple[tuple[float, str], ...] = ((95.0, "emulator/*"),)
 """The same for all tests, which include emulators in processes of their own; killed processes report nothing."""
 
-SPREAD = ("-n", "3", "--dist", "worksteal")
-"""How tests are spread over processes: each takes a third, so that what the tests of a file share is made once.
+SPREAD = ("-n", "4", "--dist", "worksteal")
+"""How tests are spread over processes: each takes a quarter, so that what the tests of a file share is made once.
 
-Three keep two processors busy: a third of what one process does is waiting, for emulators, browsers and timers.
+Four keep two processors busy: half of what one process does is waiting, for emulators, browsers and timers.
 """
 
 QUICK = ("tests/unit", "tests/wire", "-m", "not starts_programs")
@@ -113,7 +113,7 @@ def demo(arguments: list[str]) -> int:
 
 
 def test(arguments: list[str]) -> int:
-    """Run the tests on three processes unless *arguments* say otherwise; pytest's closing line is the last output.
+    """Run the tests on four processes unless *arguments* say otherwise; pytest's closing line is the last output.
 
     ``--quick`` leaves out what starts programs, emulators and instances of functions, and draws fewer examples.
     """

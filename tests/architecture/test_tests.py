@@ -28,6 +28,7 @@ SLEEPS = {
 """Files that sleep, each with its reason."""
 
 OWN_LOOPS = {
+    "command_parent.py": "a program",
     "operations/__main__.py": "a program",
     "sdk/scripts/clients.py": "a program of a user",
     "unit/fc/test_official_client.py": "the SDK blocks the test's thread, so the emulator has one of its own",
