@@ -24,15 +24,14 @@ MISSING = [
 _SWITCHES = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"),
     *("--hide-scrollbars", "--disable-background-networking", "--no-proxy-server"),
-    *("--renderer-process-limit=1", "--no-zygote", "--in-process-gpu", "--enable-features=NetworkServiceInProcess2"),
+    "--renderer-process-limit=1",
     "--disable-features=BackForwardCache,SpareRendererForSitePerProcess,RenderDocument",
     "--js-flags=--no-opt,--no-maglev",
 )
 """The last three lines save processor time. A page is shown by the process that has shown the one before it, as far as
 their sites allow, and in the same view: a process of its own for every page, one in reserve, those of pages that one
-could go back to, and a view that is made and thrown away with every page take as much again. What paints and what
-speaks to servers are threads of the browser and no processes. Scripts are not optimized: a page is left before that
-has paid.
+could go back to, and a view that is made and thrown away with every page take as much again. Scripts are not optimized:
+a page is left before that has paid.
 """
 
 STILL = "--disable-threaded-compositing"
