@@ -19,11 +19,14 @@ _LEAVE = """
 const done = arguments[0];
 window.dispatchEvent(new Event("pagehide"));
 window.fetch = () => new Promise(() => {});
-XMLHttpRequest.prototype.send = () => {};
+window.addEventListener("htmx:beforeRequest", (begun) => begun.preventDefault(), true);
 const wait = () => document.querySelector(".htmx-request") ? setTimeout(wait, 5) : done();
 wait();
 """
-"""Ends the streams of a page and lets nothing begin again; what it has asked for it still gets."""
+"""Ends the streams of a page and lets nothing begin again; what it has asked for it still gets, and is waited for.
+
+What htmx asked afterwards would be marked as asked too, so it must not ask.
+"""
 
 
 def opened_alone(console, localyun, page):

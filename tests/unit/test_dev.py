@@ -51,7 +51,7 @@ def test_first_task_installs_and_the_next_one_does_not(dev):
     assert len(installs) == 1
     assert "--constraint" in installs[0]
     assert installs[0].endswith(f"--editable {dev.ROOT}[dev]")
-    assert [call for call in calls() if call.startswith("-m pytest")] == ["-m pytest -n 3 --dist worksteal"] * 2
+    assert [call for call in calls() if call.startswith("-m pytest")] == ["-m pytest -n 4 --dist worksteal"] * 2
 
 
 @pytest.mark.parametrize("name", ["pyproject.toml", "constraints.txt"])
@@ -162,14 +162,14 @@ def test_arguments_go_to_pytest_and_may_choose_the_processes(dev):
     assert calls()[-1] == "-m pytest tests/unit -n 0"
 
 
-def test_tests_are_spread_over_two_processes_that_keep_what_they_compile(dev, monkeypatch):
+def test_tests_are_spread_over_processes_that_keep_what_they_compile(dev, monkeypatch):
     """Whoever forbids Python to keep bytecode, as many images do, does not pay for it in each process of the tests."""
     calls = stand_in(dev)
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
 
     dev.main(["test", "tests/unit"])
 
-    assert calls()[-1] == "-m pytest -n 3 --dist worksteal tests/unit"
+    assert calls()[-1] == "-m pytest -n 4 --dist worksteal tests/unit"
     assert "PYTHONDONTWRITEBYTECODE" not in os.environ
 
 
@@ -224,7 +224,7 @@ def test_coverage_holds_every_gate_and_names_those_missed(dev, capfd):
     assert capfd.readouterr().err.endswith("too little is tested: auth/*\n")
     assert [call.removeprefix("-m coverage ") for call in calls() if call.startswith("-m coverage")] == [
         "erase",
-        "run -m pytest tests/unit tests/wire -n 3 --dist worksteal -m not unmeasured -k cron",
+        "run -m pytest tests/unit tests/wire -n 4 --dist worksteal -m not unmeasured -k cron",
         "combine --quiet",
         "report",
         "report --format total --include auth/* --fail-under 90.0",
@@ -240,7 +240,7 @@ def test_coverage_of_all_tests_has_a_gate_of_its_own(dev):
     assert dev.main(["coverage", "--all", "-x"]) == 0
 
     measured = [call.removeprefix("-m coverage ") for call in calls() if call.startswith("-m coverage")]
-    assert measured[1] == "run -m pytest tests -n 3 --dist worksteal -m not unmeasured -x"
+    assert measured[1] == "run -m pytest tests -n 4 --dist worksteal -m not unmeasured -x"
     assert measured[-1] == "report --format total --include all/* --fail-under 70.0"
 
 
