@@ -1,12 +1,17 @@
 """Starting in the background with commands for when the emulator is ready: what returns waits for them."""
 
 import json
+import shlex
 import subprocess
 import sys
+
+import pytest
 
 from emulator.testing import process
 from tests import commands, kits
 from tests.own_pytest import environment
+
+pytestmark = pytest.mark.starts_programs
 
 SEED = """
 import subprocess, sys
@@ -20,8 +25,8 @@ sys.exit(int(sys.argv[1]))
 
 def a_project(folder, code=0):
     (folder / "seed.py").write_text(SEED)
-    line = f"{sys.executable} seed.py {code}"
-    (folder / "localyun.yaml").write_text(f"queues: {{orders: {{}}}}\nhooks: {{ready: ['{line}']}}\n")
+    line = json.dumps(f"{shlex.quote(sys.executable)} seed.py {code}")
+    (folder / "localyun.yaml").write_text(f"queues: {{orders: {{}}}}\nhooks: {{ready: [{line}]}}\n")
 
 
 def run(folder, *words):
