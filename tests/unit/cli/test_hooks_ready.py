@@ -37,9 +37,11 @@ def test_start_in_the_background_returns_when_the_commands_have_ended(tmp_path):
     """They use the emulator meanwhile; what the next command of a script finds is what they have made."""
     a_project(tmp_path, code=3)
 
-    started = run(tmp_path, "start", "-d", "--port", "0", "--https-port", "0")
-    seen = (tmp_path / "seen").read_text()
-    run(tmp_path, "stop")
+    try:
+        started = run(tmp_path, "start", "-d", "--port", "0", "--https-port", "0")
+        seen = (tmp_path / "seen").read_text()
+    finally:
+        run(tmp_path, "stop")
 
     assert started.returncode == 0, started.stderr
     assert "orders" in seen
