@@ -29,7 +29,7 @@ from emulator.gateway import errors as gateway_errors
 from emulator.gateway import recording
 from emulator.gateway.admin import OWN, AdminFront, AdminOperations
 from emulator.gateway.entrance import Entrance
-from emulator.gateway.hosts import FunctionNames, HostPolicy, prepare_certificates
+from emulator.gateway.hosts import Bundle, FunctionNames, HostPolicy
 from emulator.gateway.journal import Journal
 from emulator.gateway.pipeline import Pipeline
 from emulator.gateway.recording import Recording
@@ -177,11 +177,14 @@ class Emulator:
         await self._listen(self._pipeline, authority, proxy)
         self._addresses = Addresses(self._server, secret, self.keys, self.config.state, folder / "ca")
 
-        def renew() -> None:
-            self._background.spawn(prepare_certificates(authority, self._addresses.bundle), "certificates")
+        bundle = Bundle(authority, self._addresses.bundle)
 
+        def renew() -> None:
+            self._background.spawn(bundle.prepare(), "certificates")
+
+        renew()  # instances wait for it
         names = FunctionNames(policy, authority, renew)
-        services = await self._load_services(database, timers, work, names)
+        services = await self._load_services(database, timers, work, names, bundle)
         services.clock_moved(self._clock)
         await services.start()
         keyring.add(services.temporary_keys)
@@ -231,7 +234,6 @@ class Emulator:
         await self._deploy_declared(services)
         if services.declared is not None:
             self._background.spawn(services.declared.ready(self._addresses.surroundings()), "hooks")
-        renew()
 
     def _console(self, services: "Composition", lab: Lab) -> ConsoleFront:
         """Return the front of the console, whose pages are imported with the first request."""
@@ -301,7 +303,7 @@ class Emulator:
         await self._server.start()
 
     async def _load_services(
-        self, database: Database, timers: LoopTimers, work: Path, names: FunctionNames
+        self, database: Database, timers: LoopTimers, work: Path, names: FunctionNames, bundle: Bundle
     ) -> "Composition":
         """Import and build the services; the loop goes on serving meanwhile."""
         foundation, composition = await asyncio.to_thread(_import_assembly)
@@ -318,6 +320,7 @@ class Emulator:
             names=names,
             journal=self._journal,
             environment=self._addresses.environment(),
+            trusted=bundle.settled,
             bench=self._bench,
         )
         self._services = composition(base)

@@ -1,6 +1,7 @@
 """The services of an emulator, joined: every port of a service is filled here with the methods of another one."""
 
 import os
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from emulator.adapters.flows import FlowHttp, FlowMessages, FunctionCalls
@@ -44,7 +45,7 @@ class Foundation:
 
     ``work`` is the folder for code and logs; ``address`` the emulator's own ``http://127.0.0.1:PORT``; ``authority``
     the file of its private certificate authority; ``names`` takes host names of functions, ``journal`` the output of
-    functions; ``environment`` are the variables of function instances.
+    functions; ``environment`` are the variables of function instances, ``trusted`` waits for the files they name.
     """
 
     config: Config
@@ -59,6 +60,7 @@ class Foundation:
     names: FunctionNames
     journal: Journal
     environment: dict[str, str]
+    trusted: Callable[[], Awaitable[None]]
     bench: Bench
 
 
@@ -160,6 +162,7 @@ class Services:
         return RuntimeSettings(
             interpreters={name: str(path) for name, path in config.runtimes.items()},
             extra_environment=environment,
+            trusted=base.trusted,
             redirect_hook=python_hook(),
             add_hooks=lambda variables: with_hooks(variables, environment, node_hook()),
             time=self.function_time,

@@ -189,24 +189,44 @@ class FunctionNames:
         self._authority.unregister(host)
 
 
-CERTIFICATE_PAUSES_S = (0.05, 10.0, 60.0)
-"""Seconds before certificates are made after the start, and after each failed try.
-
-The child that makes them takes a core, and first calls need it more.
-"""
+CERTIFICATE_PAUSES_S = (0.0, 10.0, 60.0)
+"""Seconds before certificates are made, and after each failed try."""
 
 
-async def prepare_certificates(authority: CertificateAuthority, bundle: Path) -> None:
-    """Make the private authority, so that its file is there for clients before their first connection.
+class Bundle:
+    """The file of certificates that programs trust: the private authority's, and those of this machine.
 
-    On a machine that is busy beyond measure it is tried again.
+    It is there a moment after the emulator listens, because making the authority takes as long as the start.
     """
-    for pause_s in CERTIFICATE_PAUSES_S:
-        await asyncio.sleep(pause_s)
-        try:
-            certificate = await authority.ensure_ca()
-            await asyncio.to_thread(write_bundle, certificate, bundle, os.environ)
-        except (MintingFailed, OSError) as error:
-            _log.warning("no certificates, so https will not work: %s", error)
-        else:
-            return
+
+    def __init__(self, authority: CertificateAuthority, file: Path) -> None:
+        self._authority = authority
+        self._file = file
+        self._settled = asyncio.Event()
+        self._alone = asyncio.Lock()
+        """Held while the file is written: there is one draft of it in a process."""
+
+    async def prepare(self) -> None:
+        """Make what is missing of the authority and its certificates, and write the file.
+
+        On a machine that is busy beyond measure it is tried again.
+        """
+        for pause_s in CERTIFICATE_PAUSES_S:
+            await asyncio.sleep(pause_s)
+            try:
+                async with self._alone:
+                    certificate = await self._authority.ensure_ca()
+                    await asyncio.to_thread(write_bundle, certificate, self._file, os.environ)
+            except (MintingFailed, OSError) as error:
+                _log.warning("no certificates, so https will not work: %s", error)
+            else:
+                return
+            finally:
+                self._settled.set()
+
+    async def settled(self) -> None:
+        """Wait until the file is written, or the first try to do so has failed.
+
+        A program that read it earlier would find none, and Node.js looks for it only once.
+        """
+        await self._settled.wait()

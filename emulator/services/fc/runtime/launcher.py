@@ -122,6 +122,7 @@ class Launchers:
         Raises: RuntimeUnavailable; InstanceStartFailed, also when the system has no descriptor, process or memory left.
         """
         try:
+            await self.settings.trusted()
             self._scratch.create(instance.instance_id)
             instance.attach(await launcher.launch(instance, credentials))
         except BaseException as error:

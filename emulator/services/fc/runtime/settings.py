@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -63,6 +63,10 @@ class FunctionTime:
         return variables if standing is None else {**variables, "FAKETIME_FMT": "%s"}
 
 
+async def _nothing_to_wait_for() -> None:
+    pass
+
+
 @frozen
 class RuntimeSettings:
     """How instances are started, bounded and ended. Sizes in bytes, spans in seconds unless named otherwise.
@@ -71,7 +75,8 @@ class RuntimeSettings:
     on the emulator's own interpreter, every other Node.js runtime on the ``node`` of the search path. ``start_method``
     ``fork`` needs a Unix system; ``auto`` takes it where it exists. ``redirect_hook`` is the stand-alone Python file
     whose ``install()`` sends calls to the cloud's names to the emulator; it reads the ``LOCALYUN_*`` variables of
-    ``extra_environment``. ``add_hooks`` returns the environment of any other program with what redirects it. A custom
+    ``extra_environment``. An instance is started when ``trusted`` has returned: the files that these variables name are
+    there then. ``add_hooks`` returns the environment of any other program with what redirects it. A custom
     runtime has ``listen_timeout_s`` to open its port. ``isolation`` ``auto`` gives instances namespaces where the
     kernel has them for this user; ``scratch`` is the folder below which each instance has its own. ``confined``, when
     it is not empty, is the home folder (which need not be there), which instances with namespaces cannot change, and
@@ -84,6 +89,7 @@ class RuntimeSettings:
     interpreters: Mapping[str, str] = field(default_factory=dict)
     start_method: Literal["auto", "fork", "exec"] = "auto"
     extra_environment: Mapping[str, str] = field(default_factory=dict)
+    trusted: Callable[[], Awaitable[None]] = _nothing_to_wait_for
     redirect_hook: Path | None = None
     add_hooks: Callable[[Mapping[str, str]], dict[str, str]] = dict
     max_instances: int = 100
