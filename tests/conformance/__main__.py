@@ -34,7 +34,9 @@ def main(paths):
     """Run *paths*, or all, and write page and cases; the exit code is pytest's."""
     known = json.loads(CASES.read_text(encoding="utf-8"))["cases"] if paths else {}
     with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
-        command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "tests.conformance.plugin"]
+        # In one process and one order: what a shared fixture calls counts for the first case that needs it.
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly"]
+        command += ["-p", "tests.conformance.plugin"]
         done = subprocess.run([*command, "--conformance", folder, *(paths or TESTS)], cwd=ROOT, check=False)
         matrix = gathered(Path(folder), known)
     if done.returncode not in RAN:
