@@ -12,9 +12,10 @@ from pathlib import Path
 
 from emulator.http.client import HttpClient
 from emulator.services.fc.runtime.custom import IDLE_S, CustomProcess
+from emulator.services.fc.runtime.listening import free_port, is_served
 from emulator.services.fc.runtime.model import Credentials, RuntimeUnavailable
 from emulator.services.fc.runtime.process import Forker, InstanceProcess, Launcher, Listener, Program
-from emulator.services.fc.runtime.program import PORT_VARIABLES, free_port, is_served
+from emulator.services.fc.runtime.program import PORT_VARIABLES
 from emulator.services.fc.runtime.settings import RuntimeSettings, function_environment, key_variables
 
 _log = logging.getLogger(__name__)

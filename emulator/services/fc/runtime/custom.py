@@ -17,6 +17,14 @@ from emulator.http.message import BodyBroken
 from emulator.kernel.digits import read_digits
 from emulator.kernel.frozen import replace
 from emulator.services.fc.runtime import logs
+from emulator.services.fc.runtime.listening import (
+    free_port,
+    is_of_another,
+    is_open,
+    wait_until,
+    wait_until_ill,
+    wait_until_well,
+)
 from emulator.services.fc.runtime.model import (
     Credentials,
     FunctionImage,
@@ -39,17 +47,7 @@ from emulator.services.fc.runtime.process import (
     Pending,
     Program,
 )
-from emulator.services.fc.runtime.program import (
-    PORT_VARIABLES,
-    ProgramProcess,
-    at_code,
-    free_port,
-    is_open,
-    program_of,
-    wait_until,
-    wait_until_ill,
-    wait_until_well,
-)
+from emulator.services.fc.runtime.program import PORT_VARIABLES, ProgramProcess, at_code, program_of
 from emulator.services.fc.runtime.settings import RuntimeSettings
 from emulator.services.fc.runtime.streaming import StreamedBody
 
@@ -156,11 +154,19 @@ class CustomProcess(ProgramProcess):
         await self.start(forker, program, command, limit_s)
 
     async def _ready(self) -> None:
-        self.port = await wait_until(self._ports, self._serves)
+        self.port = await wait_until(self._ports, self._serves_itself)
         check = self._image.health_check
         if check is not None:
             await wait_until_well(check, partial(self._probe, check))
             self._keep(self._end_when_ill(check))
+
+    async def _serves_itself(self, port: int) -> bool:
+        """Whether the program serves *port*, and not an instance that was told to take the same one."""
+        if not await self._serves(port):
+            return False
+        if port == self._ports[0] or (control := self._running) is None:
+            return True
+        return not await asyncio.to_thread(is_of_another, port, control.pid, self.listener.instance_id)
 
     def _never_ready(self, limit_s: float) -> str:
         message = f"Function instance health check failed on port {self._image.port} in {limit_s:g} seconds."

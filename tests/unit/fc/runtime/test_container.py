@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from emulator.services.fc.runtime.listening import is_open, is_served
 from emulator.services.fc.runtime.model import Container, Credentials, RuntimeUnavailable
-from emulator.services.fc.runtime.program import is_open, is_served
 
 STAND_IN = Path(__file__).with_name("docker_stand_in.py")
 

@@ -14,6 +14,7 @@ import pytest
 from emulator.kernel import system
 from emulator.services.fc.runtime import program
 from emulator.services.fc.runtime.custom import CustomProcess
+from emulator.services.fc.runtime.listening import free_port, is_of_another, is_open
 from emulator.services.fc.runtime.model import (
     Credentials,
     HealthCheck,
@@ -25,7 +26,6 @@ from emulator.services.fc.runtime.model import (
     RuntimeUnavailable,
 )
 from emulator.services.fc.runtime.process import Channel
-from emulator.services.fc.runtime.program import free_port
 from tests.waiting import eventually, until
 
 PROGRAM = Path(__file__).with_name("listening_program.py")
@@ -388,6 +388,50 @@ async def test_functions_that_insist_on_one_port_take_turns(functions):
     pids = [json.loads(result.body)["pid"] for result in results]
     assert pids[1] == pids[2]
     assert len(set(pids)) == 3
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="who listens on a port is known on Linux only")
+async def test_an_instance_of_another_emulator_is_not_taken_for_the_own_one(functions, tmp_path):
+    """It takes the port that both were told of, before the program here listens on the one of its own."""
+    port = free_port(())
+    begun, go = tmp_path / "begun", tmp_path / "go"
+    waits = f"#!/bin/sh\n: > '{begun}'\nwhile [ ! -e '{go}' ]; do sleep 0.01; done\n"
+    here = image(functions, port=port, script=f'{waits}exec "{sys.executable}" -S app.py\n')
+    other = insisting(functions, port)
+
+    async with functions.pool(isolation="none") as pool, functions.pool() as elsewhere:
+        call = asyncio.ensure_future(pool.invoke(here, functions.invocation(b"here")))
+        await until(begun.exists)
+        await elsewhere.invoke(other, functions.invocation(b"elsewhere"))
+        for _ in range(20):  # the port is looked at meanwhile
+            await is_open(port)
+        go.touch()
+        result = await call
+
+    assert json.loads(result.body)["environment"]["FC_SERVER_PORT"] != str(port)
+    assert json.loads(result.body)["cwd"] == str(here.code_dir)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="who listens on a port is known on Linux only")
+async def test_a_program_that_no_instance_runs_may_listen_for_one(functions):
+    """Such as a daemon that the program asked for, or a container's proxy."""
+    with socket.create_server(("127.0.0.1", 0)) as daemon:
+        port = daemon.getsockname()[1]
+
+        assert not is_of_another(port, os.getpid(), "c-1")
+        assert not is_of_another(port, 1, "c-1")
+    assert not is_of_another(port, 1, "c-1")
+
+
+async def test_a_free_port_is_none_that_systems_give_away():
+    """And never one of those to avoid, nor one that is taken."""
+    with socket.create_server(("127.0.0.1", free_port(()))) as taken:
+        mine = taken.getsockname()[1]
+        avoided = set(range(20_000, 30_000)) - {mine, 25_000}
+
+        assert free_port(avoided) == 25_000
+        with pytest.raises(OSError, match="in use"):
+            free_port(avoided | {25_000})
 
 
 async def test_port_held_by_a_stranger_is_reported(functions):

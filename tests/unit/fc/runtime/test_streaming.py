@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from emulator.http.client_connection import ClientError
+from emulator.services.fc.runtime.listening import free_port
 from emulator.services.fc.runtime.model import HttpCall
-from emulator.services.fc.runtime.program import free_port
 from emulator.services.fc.runtime.streaming import FailedMidway
 
 PROGRAM = Path(__file__).with_name("listening_program.py")

@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Iterator
 
 from .frames import REASONS  # noqa: TID252 - the package has another name inside an instance
 from .process import descriptor_ceiling  # noqa: TID252
 
 _MOST_GENERATIONS = 100
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+_ID = "FC_INSTANCE_ID="
 
 
 class Child:
@@ -123,20 +125,35 @@ def overrun(pid: int, memory_mb: int, max_processes: int, *, isolated: bool = Fa
     """
     limit = memory_mb * 1024 * 1024
     used = 0
-    waiting = _children(pid) if isolated else [pid]
-    seen = set(waiting)
-    while waiting:
-        current = waiting.pop()
+    for number, current in enumerate(tree(_children(pid) if isolated else [pid]), 1):
         used += _anonymous_bytes(current)
         if used > limit:
             return "memory"
+        if number > max_processes:
+            return "processes"
+    return ""
+
+
+def tree(roots: list[int]) -> Iterator[int]:
+    """Yield *roots* and the processes below them."""
+    waiting = list(roots)
+    seen = set(roots)
+    while waiting:
+        current = waiting.pop()
+        yield current
         for child in _children(current):
             if child not in seen:
                 seen.add(child)
                 waiting.append(child)
-        if len(seen) > max_processes:
-            return "processes"
-    return ""
+
+
+def others(instance_id: str) -> Iterator[int]:
+    """Yield the processes of all instances but one, of any emulator: they have the id in their environment."""
+    own = f"{_ID}{instance_id}\0".encode()
+    for pid in _processes():
+        environment = _read(f"/proc/{pid}/environ")
+        if _ID.encode() in environment and own not in environment:
+            yield pid
 
 
 def end_group(pid: int, number: int) -> None:
@@ -155,7 +172,7 @@ def end_strays(instance_ids: set[str], channels: set[int]) -> int:
     They are known by what they inherited: the instance's id in the environment after exec, its channel without.
     """
     links = {f"socket:[{inode}]" for inode in channels}
-    marks = [f"FC_INSTANCE_ID={instance_id}\0".encode() for instance_id in instance_ids]
+    marks = [f"{_ID}{instance_id}\0".encode() for instance_id in instance_ids]
     ended = 0
     for pid in _processes():
         if _holds(pid, links) or _carries(pid, marks):
