@@ -147,11 +147,9 @@ class _Raw:
     column: int | None = None
 
     def refused(self, problem: str) -> ConfigError:
-        """Return the error for the value, with its source; for a file, the column follows the problem."""
-        if self.column:
-            text = "{origin}: {problem} (column {column})"
-            return ConfigError(Phrase(text, origin=self.origin, problem=problem, column=self.column))
-        return ConfigError(Phrase("{origin}: {problem}", origin=self.origin, problem=problem))
+        """Return the error for the value, with its source; in a file, with the column too."""
+        origin = f"{self.origin}:{self.column}" if self.column else self.origin
+        return ConfigError(Phrase("{origin}: {problem}", origin=origin, problem=problem))
 
 
 def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path, *, ignores_file: bool = False) -> Settings:
@@ -284,8 +282,7 @@ def all_of(problems: Sequence[str]) -> ConfigError:
 
 def placed(mark: tuple[int, int], problem: str) -> str:
     """Return a problem of ``localyun.yaml`` with its line and column."""
-    where = {"file": FILE_NAME, "line": mark[0], "column": mark[1]}
-    return Phrase("{file}:{line}: {problem} (column {column})", problem=problem, **where)
+    return Phrase("{origin}: {problem}", origin=f"{FILE_NAME}:{mark[0]}:{mark[1]}", problem=problem)
 
 
 def _no_setting(key: str) -> Phrase:

@@ -50,7 +50,7 @@ def _base(place: LocatedValue, text: str) -> Any:
         return whole(text, Findings()).value
     except FileProblems as error:
         for problem in error.problems:
-            place.problem(Phrase("{path}:{line}: not valid YAML", path=place.value, line=problem.line))
+            place.problem(Problem(problem.line, problem.column, "not valid YAML").within(place.value))
         return {}
 
 

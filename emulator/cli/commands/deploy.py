@@ -325,7 +325,7 @@ def _confirm(arguments: Namespace, steps: Plan) -> None:
 
 def _say_plan(steps: Plan, path: Path, name: str, notes: Sequence[Problem]) -> None:
     for each in notes:
-        say(_("note: {place}: {note}", place=_place(path, each), note=said(each.text, _)))
+        say(_("note: {text}", text=said(each.within(path.name), _)))
     say(_("deployment {name}", name=name))
     say_steps(steps)
 
@@ -378,12 +378,7 @@ def _end(arguments: Namespace, result: Mapping[str, Any]) -> int:
 
 def listed(path: Path, problems: Sequence[Problem]) -> str:
     """Return the problems, each on its own line."""
-    return "\n".join(f"{_place(path, problem)}: {said(problem.text, _)}" for problem in problems)
-
-
-def _place(path: Path, problem: Problem) -> str:
-    """Return where a problem is, in the form that editors and CI systems parse."""
-    return f"{path.name}:{problem.line}:{problem.column}"
+    return "\n".join(said(problem.within(path.name), _) for problem in problems)
 
 
 def amount(number: int) -> str:
