@@ -16,6 +16,7 @@ from emulator.kernel import system
 from emulator.kernel.bounds import STATE
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import field, frozen
+from emulator.kernel.identity import ACCOUNT_DIGITS
 from emulator.kernel.phrases import Phrase, phrase
 from emulator.wire.schema.kinds import (
     FLAG,
@@ -304,7 +305,9 @@ _DAYS = Duration(
 )
 _KEY_ID = Text(form="[A-Za-z0-9._-]{1,128}", expected=Phrase("1 to 128 letters, digits, dots, hyphens and underscores"))
 _KEY_SECRET = Text(form="[ -~]{1,128}", expected=Phrase("1 to 128 printable ASCII characters"))
-_ACCOUNT = Text(form="[0-9]{1,32}", expected=Phrase("1 to 32 digits"), digits=True)
+_ACCOUNT = Text(
+    form=f"[0-9]{{1,{ACCOUNT_DIGITS}}}", expected=Phrase("1 to {most} digits", most=ACCOUNT_DIGITS), digits=True
+)
 _REGION = Text(form="[a-z][a-z0-9-]{0,63}", expected=Phrase("the id of a region such as cn-hangzhou"))
 
 FLAGS = "option"
