@@ -56,7 +56,7 @@ from emulator.deploy.planner import (
     removal,
 )
 from emulator.deploy.rehearsal import rehearse
-from emulator.deploy.s_yaml import ActionCommand
+from emulator.deploy.s_yaml import ActionCommand, ActionsRun
 from emulator.deploy.value_functions import Misuse
 from emulator.kernel.bounds import is_within
 from emulator.kernel.clock import SystemClock
@@ -93,8 +93,8 @@ def _deploy(
         root = whole(text_of(path), findings)
         name = name_of(arguments, path, project_name(root, path.parent))
         target = target_of(arguments, client, api, name)
-        run = arguments.run_actions and not arguments.plan
-        if run:
+        run: ActionsRun = "not" if not arguments.run_actions else "later" if arguments.plan else "now"
+        if run == "now":
             _build(actions(root, target, path.parent), path)
         blueprint = read(root, target, path.parent, parameters_of(arguments.parameter), actions_run=run)
     except FileProblems as error:
