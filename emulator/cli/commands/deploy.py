@@ -16,6 +16,7 @@ from emulator.cli.output import (
     CommandFailed,
     WrongUsage,
     _,
+    complain,
     enumerated,
     note,
     reason_of,
@@ -215,7 +216,7 @@ def _checked(record: Record, arguments: Namespace, path: Path) -> Record:
 
 
 def _remove(arguments: Namespace, api: DeployClient, path: Path, within: Path | None) -> int:
-    name = name_of(arguments, path, _project_name(path, within))
+    name = name_of(arguments, path, "" if arguments.name else _project_name(path, within))
     known = api.record(name)
     if known is None:
         names = [each.name for each in api.records()]
@@ -238,11 +239,18 @@ def _remove(arguments: Namespace, api: DeployClient, path: Path, within: Path | 
 
 
 def _project_name(path: Path, within: Path | None) -> str:
-    """Return the project's name in a file, which may be missing or invalid by now: removing needs only the name."""
+    """Return the project's name in a file, which may be missing or invalid by now: removing needs only the name.
+
+    What is wrong with the file is told.
+    """
     try:
-        return project_name(whole(path.read_text(encoding="utf-8"), Findings(within=within)), path.parent)
-    except (OSError, UnicodeDecodeError, FileProblems):
-        return ""
+        return project_name(whole(path.read_text(encoding="utf-8-sig"), Findings(within=within)), path.parent)
+    except FileProblems as error:
+        text = _("the name in the file cannot be read; the deployment is looked for under that of the folder")
+        complain(f"{listed(path, error.problems)}\n{text}")
+    except (OSError, UnicodeDecodeError):
+        pass
+    return ""
 
 
 def file_of(name: str | None) -> Path:
