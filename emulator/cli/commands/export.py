@@ -1,5 +1,6 @@
 """``export`` and ``diff``: the emulator's resources as deployment files, and compared with one."""
 
+import json
 import os
 import shutil
 from argparse import Namespace
@@ -109,12 +110,12 @@ def _check_room(folder: Path, file: str, *, overwrite: bool) -> None:
     if there and not overwrite:
         text = _("{folder} already contains {name}; choose another folder, or overwrite it with --overwrite")
         raise CommandFailed(text.format(folder=folder, name=there[0]))
-    if (folder / _CODE).is_dir():
 
 
 def _make_room(folder: Path, file: str) -> None:
     """Delete the files of an earlier export."""
     (folder / file).unlink(missing_ok=True)
+    if (folder / _CODE).is_dir():
         shutil.rmtree(folder / _CODE)
 
 
@@ -225,6 +226,8 @@ def _say_differences(arguments: Namespace, differences: Sequence[Difference]) ->
     else:
         rows = [row for each in differences for row in _rows(each)]
         say_table(("type", "logical name", "property", "file", "running"), rows)
+        text = _("the last two columns hold what the file says and what the emulator has; {absent} stands for nothing")
+        note(text.format(absent=ABSENT))
         if dropped := enumerated([each.resource.physical for each in differences if each.is_dropped]):
             note(_("deploy would delete what the file no longer has: {names}", names=dropped))
 
@@ -274,5 +277,6 @@ def _side(word: str | None) -> str:
 def _short(value: Any) -> str:
     if value == HIDDEN:
         return _(HIDDEN)
-    text = ABSENT if value is None else " ".join(str(value).split())
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = ABSENT if value is None else " ".join(text.split())
     return text if len(text) <= 60 else f"{text[:57]}..."
