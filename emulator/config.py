@@ -16,6 +16,7 @@ from emulator.kernel import system
 from emulator.kernel.bounds import STATE
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import field, frozen
+from emulator.kernel.identity import ACCOUNT_DIGITS
 from emulator.kernel.phrases import Phrase, phrase
 from emulator.wire.schema.kinds import (
     FLAG,
@@ -147,11 +148,9 @@ class _Raw:
     column: int | None = None
 
     def refused(self, problem: str) -> ConfigError:
-        """Return the error for the value, with its source; for a file, the column follows the problem."""
-        if self.column:
-            text = "{origin}: {problem} (column {column})"
-            return ConfigError(Phrase(text, origin=self.origin, problem=problem, column=self.column))
-        return ConfigError(Phrase("{origin}: {problem}", origin=self.origin, problem=problem))
+        """Return the error for the value, with its source; in a file, with the column too."""
+        origin = f"{self.origin}:{self.column}" if self.column else self.origin
+        return ConfigError(Phrase("{origin}: {problem}", origin=origin, problem=problem))
 
 
 def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path, *, ignores_file: bool = False) -> Settings:
@@ -284,8 +283,7 @@ def all_of(problems: Sequence[str]) -> ConfigError:
 
 def placed(mark: tuple[int, int], problem: str) -> str:
     """Return a problem of ``localyun.yaml`` with its line and column."""
-    where = {"file": FILE_NAME, "line": mark[0], "column": mark[1]}
-    return Phrase("{file}:{line}: {problem} (column {column})", problem=problem, **where)
+    return Phrase("{origin}: {problem}", origin=f"{FILE_NAME}:{mark[0]}:{mark[1]}", problem=problem)
 
 
 def _no_setting(key: str) -> Phrase:
@@ -307,7 +305,9 @@ _DAYS = Duration(
 )
 _KEY_ID = Text(form="[A-Za-z0-9._-]{1,128}", expected=Phrase("1 to 128 letters, digits, dots, hyphens and underscores"))
 _KEY_SECRET = Text(form="[ -~]{1,128}", expected=Phrase("1 to 128 printable ASCII characters"))
-_ACCOUNT = Text(form="[0-9]{1,32}", expected=Phrase("1 to 32 digits"), digits=True)
+_ACCOUNT = Text(
+    form=f"[0-9]{{1,{ACCOUNT_DIGITS}}}", expected=Phrase("1 to {most} digits", most=ACCOUNT_DIGITS), digits=True
+)
 _REGION = Text(form="[a-z][a-z0-9-]{0,63}", expected=Phrase("the id of a region such as cn-hangzhou"))
 
 FLAGS = "option"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from emulator.config import DEFAULT_REGION, Config
 from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import AccountId, Region, Tenant
+from emulator.kernel.identity import ACCOUNT_DIGITS, AccountId, Region, Tenant, is_account
 from emulator.kernel.phrases import Phrase, phrase
 from emulator.kernel.system import write_private
 
@@ -142,8 +142,8 @@ def _parse(path: Path, text: str) -> InstallationKeys:
             raise KeyFileDamaged(path, Phrase("{name} is missing", name=name))
     if content["accessKeyId"].upper().startswith("LTAI"):
         raise KeyFileDamaged(path, "accessKeyId looks like a real cloud access key (they start with LTAI)")
-    if not (content["accountId"].isascii() and content["accountId"].isdigit() and len(content["accountId"]) <= 32):
-        raise KeyFileDamaged(path, "accountId must be 1 to 32 digits")
+    if not is_account(content["accountId"]):
+        raise KeyFileDamaged(path, Phrase("accountId must be 1 to {most} digits", most=ACCOUNT_DIGITS))
     return InstallationKeys(
         access_key_id=content["accessKeyId"],
         access_key_secret=content["accessKeySecret"],

@@ -85,9 +85,11 @@ def admin_api() -> str:
 
 def _arguments(operation: dict[str, Any]) -> str:
     content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
-    names = [each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"]
-    names += content.get("schema", {}).get("properties", {})
-    return ", ".join(f"`{name}`" for name in names)
+    schemas = {each["name"]: each["schema"] for each in operation.get("parameters", ()) if each["in"] == "query"}
+    schemas |= content.get("schema", {}).get("properties", {})
+    return ", ".join(
+        f"`{name}` (Base64)" if "contentEncoding" in schema else f"`{name}`" for name, schema in schemas.items()
+    )
 
 
 def _token(operation: dict[str, Any]) -> str:

@@ -130,6 +130,7 @@ def _add_checkpoint(actions: Commands) -> None:
     export = command(actions, "export", "lab:export_checkpoint", "write a checkpoint or the current state to a file")
     export.add_argument("name", metavar="NAME", nargs="?", help="the checkpoint (default: the current state)")
     export.add_argument("file", metavar="FILE", help="the file to write")
+    export.add_argument("--overwrite", action="store_true", help="overwrite the file if it exists")
     take_in = command(actions, "import", "lab:import_checkpoint", "import a file exported on this or another machine")
     take_in.add_argument("file", metavar="FILE", help="the file to read")
     take_in.add_argument(

@@ -91,7 +91,7 @@ def stage_like(client: Client) -> Iterator[Stage]:
     log.addHandler(silent)
     log.propagate = False
     try:
-        with Stage(client.keys) as stage:
+        with Stage(client.keys) as stage, stage.client.kept_alive():
             with suppress(CommandFailed):  # an emulator on another machine may refuse to show its clock
                 stage.stand_at(client.admin("GET", "clock")["now"])
             yield stage

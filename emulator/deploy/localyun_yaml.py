@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from emulator.config import Config, ConfigError, all_of, placed
+from emulator.deploy.model import Problem
 from emulator.deploy.places import Findings, LocatedValue
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.frozen import frozen
@@ -23,6 +24,7 @@ from emulator.services.mns.queues.model import QUEUE, Change, check_queue_name, 
 from emulator.services.mns.service import MessageService
 from emulator.services.mns.topics.catalog import Topics
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC, SubscriptionSettings, queue_endpoint, read_endpoint
+from emulator.services.workflow.engine.language import DefinitionError
 from emulator.wire.rpc import InvalidParameter
 from emulator.wire.schema.kinds import ABSENT, Field, Shape, Whole
 
@@ -133,11 +135,14 @@ def _error(part: LocatedValue, reason: str) -> ConfigError:
 
 
 @contextmanager
-def raised(part: LocatedValue) -> Iterator[None]:
-    """Turn errors of the service in the context into a ConfigError about *part*."""
+def raised(part: LocatedValue, file: str = "") -> Iterator[None]:
+    """Turn errors of the service in the context into a ConfigError about *part*, whose definition is in *file*."""
     try:
         yield
     except ServiceError as error:
+        mistake = error.__cause__
+        if file and isinstance(mistake, DefinitionError):
+            raise _error(part, Problem(mistake.line, mistake.column, mistake.sentence).within(file)) from None
         raise _error(part, error.message) from None
 
 

@@ -244,9 +244,9 @@ class Problem:
     column: int
     text: str
 
-    def __str__(self) -> str:
-        """The problem with its line and column, as messages show it."""
-        return f"{self.text} (column {self.column})"
+    def within(self, file: object) -> str:
+        """Return the problem with its place in *file*, in the form that editors and CI systems parse."""
+        return Phrase("{place}: {problem}", place=f"{file}:{self.line}:{self.column}", problem=self.text)
 
 
 class DeployError(Exception):
@@ -258,7 +258,7 @@ class FileProblems(DeployError):
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(problems, key=lambda problem: (problem.line, problem.column)))
-        super().__init__("; ".join(f"line {each.line}: {each}" for each in self.problems))
+        super().__init__("; ".join(f"{each.line}:{each.column}: {each.text}" for each in self.problems))
 
 
 class Refused(DeployError):

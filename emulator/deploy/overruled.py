@@ -48,7 +48,8 @@ def _of_function(resource: Resource, rows: Shape, yaml: YamlFile, root: LocatedV
             continue
         given = _mark(root, resource, name)
         line, column = given or (resource.line, resource.column)
-        place = f"{shown}:{yaml.lines.get((name,), 1)}"
+        its_line, its_column = yaml.marks.get((name,), (1, 1))
+        place = f"{shown}:{its_line}:{its_column}"
         yield Problem(line, column, _text(place, name, value, wanted, left_out=given is None))
 
 

@@ -33,7 +33,7 @@ from emulator.deploy.model import (
 )
 from emulator.deploy.places import LocatedValue
 from emulator.deploy.provider import ActualState, ApiClient, Identity, ResourceProvider
-from emulator.deploy.s_yaml import ActionCommand, commands_before, extended, read_project
+from emulator.deploy.s_yaml import ActionCommand, ActionsRun, commands_before, extended, read_project
 from emulator.deploy.template import read_template
 from emulator.deploy.value_functions import Misuse
 from emulator.kernel.frozen import frozen, replace
@@ -48,11 +48,11 @@ def read(
     parameters: Mapping[str, str],
     environ: Mapping[str, str] = os.environ,
     *,
-    actions_run: bool = False,
+    actions_run: ActionsRun = "not",
 ) -> Blueprint:
     """Return the blueprint of a file in *folder*; notes are in the findings of *root*.
 
-    Unless *actions_run*, each of the `actions` is noted as skipped.
+    Each of the `actions` that does not run now is noted.
 
     Raises: FileProblems.
     """

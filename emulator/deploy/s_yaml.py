@@ -5,7 +5,7 @@ Source: Serverless Devs, specification of the description file.
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from emulator.deploy.build import Build, in_order
 from emulator.deploy.files import Files
@@ -50,7 +50,7 @@ def _base(place: LocatedValue, text: str) -> Any:
         return whole(text, Findings()).value
     except FileProblems as error:
         for problem in error.problems:
-            place.problem(Phrase("{path}:{line}: not valid YAML", path=place.value, line=problem.line))
+            place.problem(Problem(problem.line, problem.column, "not valid YAML").within(place.value))
         return {}
 
 
@@ -60,8 +60,12 @@ def _merged(base: Any, own: Any) -> Any:
     return {key: _merged(base.get(key), own[key]) if key in own else base[key] for key in [*base, *own]}
 
 
+ActionsRun = Literal["not", "later", "now"]
+"""Whether the `actions` run: not at all, with the deployment that a plan is of, or for the blueprint to be read."""
+
+
 def read_project(
-    root: LocatedValue, target: Target, files: Files, environ: Mapping[str, str], *, actions_run: bool
+    root: LocatedValue, target: Target, files: Files, environ: Mapping[str, str], *, actions_run: ActionsRun
 ) -> Blueprint:
     """Return the blueprint of an ``s.yaml``.
 
@@ -92,9 +96,11 @@ def read_project(
     build = Build(scope=scope, files=files, findings=root.findings)
     variables = Variables(root, modules, scope, files, environ)
     commands = _commands_by_module(root, modules, variables)
-    for action in () if actions_run else [action for each in commands.values() for action in each]:
-        text = Phrase("not run: {command}; localyun deploy --run-actions runs it", command=str(action))
-        root.findings.notes.append(Problem(*action.mark, text))
+    for action in () if actions_run == "now" else [action for each in commands.values() for action in each]:
+        text = "not run: {command}; localyun deploy --run-actions runs it"
+        if actions_run == "later":
+            text = "not run, as this is a plan: {command}; the deployment runs it first"
+        root.findings.notes.append(Problem(*action.mark, Phrase(text, command=str(action))))
     for part in in_order(modules, lambda part: modules_in(part.value, modules) - {part.name}):
         files.built_by = [action.command for action in (*commands[""], *commands[part.name])]
         _add(build, part, variables)

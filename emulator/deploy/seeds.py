@@ -88,6 +88,8 @@ class Seeds:
         self._clock = clock
         root = root_of(config)
         self._messaging = Declarations(root, tenant)
+        self._definition_files: dict[str, str] = {}
+        """The files of definitions by the names of their flows, as they are written."""
         self._seeds = {
             kind: [Seed(part, DECLARED.read(shape, part)) for part in root.member(kind).named().entries()]
             for kind, shape in SHAPES.items()
@@ -125,7 +127,7 @@ class Seeds:
         }
         for kind, make in makers.items():
             for seed in self._seeds[kind]:
-                with raised(seed.part):
+                with raised(seed.part, self._definition_files.get(seed.part.name, "") if kind == "flows" else ""):
                     await make(seed)
 
     async def _apply_role(self, seed: Seed, access: AccessManagement) -> None:
@@ -195,6 +197,7 @@ class Seeds:
             path = self._folder / value
             try:
                 value = path.read_text(encoding="utf-8-sig")
+                self._definition_files[seed.part.name] = seed.values["Definition"]
             except (OSError, UnicodeDecodeError) as error:
                 reason = phrase(getattr(error, "strerror", None) or str(error))
                 seed.part.problem(Phrase("Definition: {path} cannot be read ({reason})", path=path, reason=reason))

@@ -37,15 +37,7 @@ def definition_in_file(build: Build, place: LocatedValue) -> str | None:
         findings.check()
     except FileProblems as error:
         for problem in error.problems:
-            place.problem(
-                Phrase(
-                    "{path}:{line}: {problem} (column {column})",
-                    path=place.value,
-                    line=problem.line,
-                    problem=problem.text,
-                    column=problem.column,
-                )
-            )
+            place.problem(problem.within(place.value))
         return None
     return json.dumps(value, ensure_ascii=False)
 

@@ -7,12 +7,19 @@ from emulator.kernel.frozen import frozen
 AccountId = NewType("AccountId", str)
 Region = NewType("Region", str)
 
+ACCOUNT_DIGITS = 32
+"""The longest id of an account."""
 
 REGION_SUFFIX = ".region.localhost"
 """``cn-shanghai.region.localhost`` is this machine in that region, for clients whose endpoint names nothing else."""
 
 FUNCTION_SUFFIX = ".fc.localhost"
 """``hello.fc.localhost`` is the function ``hello`` on this machine, and nothing else is reached by that name."""
+
+
+def is_account(text: str) -> bool:
+    """Whether *text* can be the id of an account."""
+    return text.isascii() and text.isdigit() and len(text) <= ACCOUNT_DIGITS
 
 
 class Tenant(NamedTuple):

@@ -14,10 +14,10 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from emulator.kernel import system
+from emulator.kernel.closing import Closing
 
 _log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ _NEW_S = 60
 """Seconds for which a new folder may be without its lock file."""
 
 
-class OwnedFolder:
+class OwnedFolder(Closing):
     """A new temporary folder whose name begins with *prefix*, below *parent* (default: the system's temporary folder).
 
     Use as a context manager, or call `close`. Folders left by processes that were killed are removed by `sweep` only.
@@ -49,14 +49,6 @@ class OwnedFolder:
         if not self._lock.closed:
             remove(self.folder)
             self._lock.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def sweep(prefix: str, parent: Path, own: Path | None = None) -> None:

@@ -9,14 +9,14 @@ import stat
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+
+from emulator.kernel.closing import Closing
 
 _VARIABLE = "LOCALYUN_TIED"
 """The starter's folder, which the emulator removes when the starter has left it; taken out before children start."""
 
 
-class Tie:
+class Tie(Closing):
     """The starter's side: what an emulator is started with. *folder* is removed if this process does not do it.
 
     The pipe is closed in every program that this process starts; a copy of this process (fork) would keep it open.
@@ -32,14 +32,6 @@ class Tie:
         """Let the emulator end, which should have ended by now."""
         self.stdin.close()
         self._writing.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class Starter:

@@ -15,10 +15,10 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from emulator.kernel import system
+from emulator.kernel.closing import Closing
 
 if TYPE_CHECKING:
     import sqlite3
@@ -46,7 +46,7 @@ class FolderInUse(Exception):
         super().__init__(f"{folder} is in use by another emulator" + (f" (process {pid})" if pid else ""))
 
 
-class StateFolder:
+class StateFolder(Closing):
     """A locked state folder; use as a context manager or call `close`.
 
     What is in it is for its owner only, also where the folder existed before and is open to others.
@@ -79,14 +79,6 @@ class StateFolder:
         if self._holder is not None:
             self._holder.close()
             self._holder = None
-
-    def __enter__(self) -> "StateFolder":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _shut(self) -> None:
         """Remove other users' rights on files of earlier runs; warn when the folder itself is open to them."""

@@ -11,7 +11,7 @@ loads this file, so that a project with a module ``emulator`` of its own is not 
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -226,9 +226,22 @@ def localyun_emulator(request: pytest.FixtureRequest) -> "Iterator[Emulator]":
 def localyun_session(localyun_emulator: "Emulator", request: pytest.FixtureRequest) -> "Localyun":
     """The kit before the first test, with what ``localyun_deploy`` names."""
     localyun = localyun_emulator.localyun
-    for path in request.config.getini("localyun_deploy"):
+    for path in _to_deploy(request.config.getini("localyun_deploy")):
         localyun.deploy(path)
     return localyun
+
+
+def _to_deploy(paths: Sequence[Path]) -> Sequence[Path]:
+    """Return *paths*, all of which are there.
+
+    Raises: pytest.UsageError; pytest splits the option at blanks, also within the name of a file.
+    """
+    for path in paths:
+        if not path.exists():
+            raise pytest.UsageError(
+                f"localyun_deploy: there is no {path}; write a path with blanks in quotes, in pyproject.toml in a list"
+            )
+    return paths
 
 
 @pytest.fixture(scope="session")

@@ -97,7 +97,7 @@ def post():
         ("/new/role", {"name-role": "!"}, "InvalidParameter.RoleName.InvalidChars: 参数“RoleName”含有无效的字符。"),
         ("/delete/role/none", {}, "EntityNotExist.Role: 没有角色：none。"),
         ("/faults/remove", {"id": "none"}, "NotFound: 没有故障“none”。"),
-        ("/accounts", {"account": "abc"}, "InvalidAccountId: 账号 ID 为 1 到 20 位数字。"),
+        ("/accounts", {"account": "abc"}, "InvalidAccountId: 账号 ID 为 1 到 32 位数字。"),
         ("/clock", {"advance": "9999999d"}, "InvalidClock: 时钟最晚到 9999 年底"),
         ("/histories", {"history": "{}"}, "InvalidArgument: 其中没有事件"),
     ],

@@ -664,7 +664,7 @@ def test_mistakes_in_function_files_stand_in_the_report(failing):
     assert outcomes_by_file(failing)["test_mistakes.py"] == {"failed": 2, "passed": 1}
     section = failure(failing, "test_called")
     assert "\nproblems\n" in section
-    assert "functions/worker/function.yml:2: the trigger 'orders' is left out: there is no type 'queue'; " in section
+    assert "functions/worker/function.yml:2:5: the trigger 'orders' is left out: there is no type 'queue'; " in section
     assert "did you mean mns_queue?" in section
     missing = failure(failing, "test_no_such_flow")
     assert "there is no flows/odrer.yml in " in missing

@@ -119,6 +119,7 @@ def test_accounts_are_kept_listed_and_removed(tmp_path):
         assert kit.api.admin("GET", "accounts") == {"accounts": [added]}
         other = kit.account("42")
         other.queue("q")
+        assert kit.account("1" * 32).queue("q").counters["active"] == 0
 
         assert "\n42 " in kit.command("account", "list")
         kit.command("account", "remove", "42")
@@ -199,7 +200,7 @@ def test_a_removed_account_leaves_nothing(localyun, tmp_path):
     assert again.queue("mine").counters == {"active": 0, "inactive": 0, "delayed": 0}
 
 
-@pytest.mark.parametrize("wrong", ["abc", "1" * 21, "\uff11"])
+@pytest.mark.parametrize("wrong", ["abc", "1" * 33, "\uff11"])
 def test_an_account_id_is_digits(localyun, wrong):
     """Anything else is refused, and so is the installation's own."""
     with pytest.raises(ApiError, match=r"^400 InvalidAccountId"):

@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from emulator.testing import ApiError, Emulator
+from emulator.testing import ApiError, Emulator, TestingError
 from tests import commands
 
 WAIT = """
@@ -152,6 +152,11 @@ def test_a_state_travels_to_another_installation(localyun, tmp_path):
     localyun.flow("rest", WAIT).start(name="kept")
     file = tmp_path / "state.localyun"
     cli(localyun, "checkpoint", "export", str(file))
+    written = file.read_bytes()
+    with pytest.raises(TestingError, match=r"state\.localyun exists already; .* --overwrite"):
+        localyun.command("checkpoint", "export", str(file))
+    assert file.read_bytes() == written
+    cli(localyun, "checkpoint", "export", str(file), "--overwrite")
     assert localyun.api.admin("GET", "checkpoints") == {"checkpoints": []}
 
     with Emulator() as other:

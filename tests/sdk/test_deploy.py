@@ -330,7 +330,7 @@ def test_files_that_are_not_read_and_settings_that_do_not_count_are_noted(projec
     text = "template.yml is read, not s.yaml; name the file to choose another"
     assert usual.stderr.splitlines() == [text]
     assert named.stderr == ""
-    place = "functions/f/function.yml:1"
+    place = "functions/f/function.yml:1:1"
     note = f"note: s.yaml:4:3: {place} sets timeout to 30; it is left out here, so the default 3 counts"
     assert named.stdout.splitlines()[0] == note
 

@@ -134,6 +134,33 @@ def test_code_is_built_by_the_file_when_asked(running, run, tmp_path):
     assert removed.returncode == 0, removed.stderr
 
 
+def test_plan_says_which_commands_the_deployment_would_run(run, tmp_path):
+    """And runs none of them."""
+    (tmp_path / "s.yaml").write_text(BUILT.replace("./src/dist", "./src"))
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "index.py").write_text("def handler(event, context):\n    return event\n")
+
+    planned = run("deploy", "--run-actions", "--plan")
+
+    assert planned.returncode == 0, planned.stderr
+    assert planned.stdout.startswith("note: s.yaml:8:11: not run, as this is a plan: mkdir -p dist && ")
+    assert not (tmp_path / "src" / "dist").exists()
+
+
+def test_removing_says_what_is_wrong_with_the_file(run, tmp_path):
+    """It needs only the name, which is that of the folder then."""
+    (tmp_path / "s.yaml").write_text("edition: 3.0.0\nresources:\n  q: {component: mns-queue, props: {queueName: q}}\n")
+    deployed = run("deploy")
+    (tmp_path / "s.yaml").write_text("edition: 3.0.0\nname: [x\n")
+
+    removed = run("deploy", "--remove", "--yes")
+
+    assert deployed.returncode == 0, deployed.stderr
+    assert "s.yaml:2:7: not valid YAML: the bracket [ is not closed\n" in removed.stderr
+    assert "looked for under that of the folder" in " ".join(removed.stderr.split())
+    assert (removed.returncode, json.loads(run("deployments", "--json").stdout)) == (0, [])
+
+
 def test_command_that_fails_stops_the_deployment(run, tmp_path):
     """Nothing is made then."""
     (tmp_path / "s.yaml").write_text(BUILT.replace("cp index.py dist", "exit 3"))

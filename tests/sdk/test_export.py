@@ -292,11 +292,14 @@ def test_export_and_diff_work_without_the_extra_for_object_storage(tmp_path):
     running.environment["PYTHONPATH"] = f"{package.parent}{os.pathsep}{ROOT}"
     running.start()
     try:
+        empty = localyun(running, "export", "--output", str(tmp_path / "app"))
+        assert not (tmp_path / "app").exists()
         localyun(running, "queue", "create", "orders")
         done, _ = exported(running, "s.yaml", tmp_path / "app")
         compared = localyun(running, "diff", str(tmp_path / "app"), "--all")
     finally:
         stopped = running.stop()
 
+    assert (empty.returncode, empty.stdout.strip()) == (0, "there is nothing to export; no file was written")
     assert [each["kind"] for each in done["resources"]] == ["mns.queue"]
     assert (compared.returncode, compared.stdout.strip(), stopped) == (0, "no differences", 0)

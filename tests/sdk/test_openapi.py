@@ -39,8 +39,7 @@ def test_every_admin_operation_is_described(document):
     for path, methods in document["paths"].items():
         for method, about in methods.items():
             names = {each["name"] for each in about.get("parameters", ())}
-            body = about.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
-            described[f"{method.upper()} {path.removeprefix('/_localyun')}"] = names | set(body.get("properties", ()))
+            described[f"{method.upper()} {path.removeprefix('/_localyun')}"] = names | set(_members(about))
 
     declared = {}
     for file in MODULES:
@@ -50,6 +49,29 @@ def test_every_admin_operation_is_described(document):
             declared[each.route] = in_path | {parameter.name for parameter in each.parameters}
 
     assert described == declared
+
+
+def test_page_names_the_arguments_that_are_base64(document):
+    """A reader of the page alone would send plain text."""
+    page = (ROOT.parent / "docs" / "admin-api.md").read_text(encoding="utf-8")
+    rows = {line.split("`")[1]: line for line in page.splitlines() if line.startswith("| `")}
+
+    encoded = [
+        (f"{method.upper()} {path}", name)
+        for path, methods in document["paths"].items()
+        for method, about in methods.items()
+        for name, schema in _members(about).items()
+        if "contentEncoding" in schema
+    ]
+
+    assert ("POST /_localyun/call-later", "event") in encoded
+    assert [each for each in encoded if f"`{each[1]}` (Base64)" not in rows[each[0]]] == []
+
+
+def _members(about):
+    """Return the schemas of the members of a request's body."""
+    content = about.get("requestBody", {}).get("content", {}).get("application/json", {})
+    return content.get("schema", {}).get("properties", {})
 
 
 def test_every_described_path_is_served(kit, document):

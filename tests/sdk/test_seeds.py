@@ -148,28 +148,28 @@ def test_files_that_empty_pages_of_the_console_show_have_an_effect(tmp_path):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("flows:\n  a: {Definition: x.yml}\n", "localyun.yaml:2: flows.a: Definition: "),
-        ("flows:\n  a:\n    Definition: 'version: v1'\n", "localyun.yaml:2: flows.a: "),
+        ("flows:\n  a: {Definition: x.yml}\n", "localyun.yaml:2:3: flows.a: Definition: "),
+        ("flows:\n  a:\n    Definition: 'version: v1'\n", "localyun.yaml:2:3: flows.a: "),
         (
             "flows:\n  a: {definition: remind.yml}\n",
             "flows.a.definition: there is no such attribute; did you mean Definition?",
         ),
-        ("flows:\n  a: remind.yml\n  b: {Definition: remind.yml, Typ: FDL}\n", "localyun.yaml:3: flows.b.Typ: "),
-        ("schedules:\n  n: {FlowName: nope, CronExpression: '@every 5m'}\n", "localyun.yaml:2: schedules.n: "),
-        ("schedules:\n  n: {FlowName: nope}\n", "localyun.yaml:2: schedules.n: needs CronExpression"),
-        ("roles:\n  r: {AssumeRolePolicyDocument: {}}\n", "localyun.yaml:2: roles.r: "),
-        ("buckets:\n  b: {Acl: secret}\n", "localyun.yaml:2: buckets.b.Acl: must be private, public-read or "),
-        ("deploy: [none.yaml]\n", "localyun.yaml:1: deploy.0: there is no file"),
-        ("hooks:\n  done: [ls]\n", "localyun.yaml:2: hooks.done: there is no such occasion"),
-        ("faults:\n  - {do: {error: X, drop: true}}\n", "localyun.yaml:2: faults.0: "),
+        ("flows:\n  a: remind.yml\n  b: {Definition: remind.yml, Typ: FDL}\n", "localyun.yaml:3:31: flows.b.Typ: "),
+        ("schedules:\n  n: {FlowName: nope, CronExpression: '@every 5m'}\n", "localyun.yaml:2:3: schedules.n: "),
+        ("schedules:\n  n: {FlowName: nope}\n", "localyun.yaml:2:3: schedules.n: needs CronExpression"),
+        ("roles:\n  r: {AssumeRolePolicyDocument: {}}\n", "localyun.yaml:2:3: roles.r: "),
+        ("buckets:\n  b: {Acl: secret}\n", "localyun.yaml:2:7: buckets.b.Acl: must be private, public-read or "),
+        ("deploy: [none.yaml]\n", "localyun.yaml:1:10: deploy.0: there is no file"),
+        ("hooks:\n  done: [ls]\n", "localyun.yaml:2:3: hooks.done: there is no such occasion"),
+        ("faults:\n  - {do: {error: X, drop: true}}\n", "localyun.yaml:2:5: faults.0: "),
         (
             "queues: {a_b: {}}\nfaults:\n  - {do: {error: X, drop: true}}\nbuckets:\n  b: {Acl: secret}\n",
             re.compile(
-                "localyun.yaml:1: queues.a_b: a name .*\nlocalyun.yaml:3: faults.0: .*\n"
-                "localyun.yaml:5: buckets.b.Acl: "
+                "localyun.yaml:1:10: queues.a_b: a name .*\nlocalyun.yaml:3:5: faults.0: .*\n"
+                "localyun.yaml:5:7: buckets.b.Acl: "
             ),
         ),
-        ("flws: {}\n", "localyun.yaml:1: there is no setting 'flws'"),
+        ("flws: {}\n", "localyun.yaml:1:1: there is no setting 'flws'"),
     ],
 )
 def test_a_mistake_ends_the_start_with_its_line(tmp_path, text, problem):
@@ -180,3 +180,16 @@ def test_a_mistake_ends_the_start_with_its_line(tmp_path, text, problem):
         Emulator(config=file, state=tmp_path / "state").start()
 
     assert re.search(problem if isinstance(problem, re.Pattern) else re.escape(problem), str(refused.value))
+
+
+def test_a_mistake_in_the_file_of_a_definition_is_told_with_its_place_there(tmp_path):
+    """Once: behind the place of the flow, and in the same form."""
+    file = write(tmp_path, "flows:\n  a: {Definition: open.yml}\n")
+    (tmp_path / "open.yml").write_text("version: v1\ntype: flow\nsteps:\n  - {type: pass, name: [a}\n")
+
+    with pytest.raises(TestingError) as refused:
+        Emulator(config=file, state=tmp_path / "state").start()
+
+    (line,) = [each for each in str(refused.value).splitlines() if "flows.a" in each]
+    assert re.search(r"localyun\.yaml:2:3: flows\.a: open\.yml:4:\d+: not YAML: .*$", line)
+    assert "column" not in line

@@ -58,7 +58,8 @@ def serve_http(project: Project, port: int, token: str) -> None:
         listening.bind((HOST, port))
     except OSError as error:
         listening.close()
-        raise CommandFailed(_("port {port} cannot be used: {reason}", port=port, reason=reason_of(error))) from error
+        text = _("port {port} cannot be used: {reason}; localyun mcp --http takes a free one")
+        raise CommandFailed(text.format(port=port, reason=reason_of(error))) from error
     listening.listen(config.backlog)  # a client may connect as soon as the address is printed
     print(f"http://{HOST}:{listening.getsockname()[1]}/mcp", file=sys.stderr, flush=True)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)

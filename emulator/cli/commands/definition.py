@@ -215,9 +215,7 @@ def _refuse(arguments: Namespace, error: "DefinitionError") -> None:
     name = "<stdin>" if arguments.file == STANDARD_INPUT else arguments.file
     for each in mistakes:
         # The format and the stream that editors and CI systems parse.
-        message = said(each.message, _)
-        text = _("{field}: {message}", field=each.field, message=message) if each.field else message
-        say(f"{name}:{each.line}:{each.column}: {text}")
+        say(f"{name}:{each.line}:{each.column}: {said(each.sentence, _)}")
         if each.expression is not None:
             for line in pointed_at(*each.expression):
                 say(line)

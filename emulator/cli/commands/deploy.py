@@ -16,6 +16,7 @@ from emulator.cli.output import (
     CommandFailed,
     WrongUsage,
     _,
+    complain,
     enumerated,
     note,
     reason_of,
@@ -56,7 +57,7 @@ from emulator.deploy.planner import (
     removal,
 )
 from emulator.deploy.rehearsal import rehearse
-from emulator.deploy.s_yaml import ActionCommand
+from emulator.deploy.s_yaml import ActionCommand, ActionsRun
 from emulator.deploy.value_functions import Misuse
 from emulator.kernel.bounds import is_within
 from emulator.kernel.clock import SystemClock
@@ -93,8 +94,8 @@ def _deploy(
         root = whole(text_of(path), findings)
         name = name_of(arguments, path, project_name(root, path.parent))
         target = target_of(arguments, client, api, name)
-        run = arguments.run_actions and not arguments.plan
-        if run:
+        run: ActionsRun = "not" if not arguments.run_actions else "later" if arguments.plan else "now"
+        if run == "now":
             _build(actions(root, target, path.parent), path)
         blueprint = read(root, target, path.parent, parameters_of(arguments.parameter), actions_run=run)
     except FileProblems as error:
@@ -215,7 +216,7 @@ def _checked(record: Record, arguments: Namespace, path: Path) -> Record:
 
 
 def _remove(arguments: Namespace, api: DeployClient, path: Path, within: Path | None) -> int:
-    name = name_of(arguments, path, _project_name(path, within))
+    name = name_of(arguments, path, "" if arguments.name else _project_name(path, within))
     known = api.record(name)
     if known is None:
         names = [each.name for each in api.records()]
@@ -238,11 +239,18 @@ def _remove(arguments: Namespace, api: DeployClient, path: Path, within: Path | 
 
 
 def _project_name(path: Path, within: Path | None) -> str:
-    """Return the project's name in a file, which may be missing or invalid by now: removing needs only the name."""
+    """Return the project's name in a file, which may be missing or invalid by now: removing needs only the name.
+
+    What is wrong with the file is told.
+    """
     try:
-        return project_name(whole(path.read_text(encoding="utf-8"), Findings(within=within)), path.parent)
-    except (OSError, UnicodeDecodeError, FileProblems):
-        return ""
+        return project_name(whole(path.read_text(encoding="utf-8-sig"), Findings(within=within)), path.parent)
+    except FileProblems as error:
+        text = _("the name in the file cannot be read; the deployment is looked for under that of the folder")
+        complain(f"{listed(path, error.problems)}\n{text}")
+    except (OSError, UnicodeDecodeError):
+        pass
+    return ""
 
 
 def file_of(name: str | None) -> Path:
@@ -325,7 +333,7 @@ def _confirm(arguments: Namespace, steps: Plan) -> None:
 
 def _say_plan(steps: Plan, path: Path, name: str, notes: Sequence[Problem]) -> None:
     for each in notes:
-        say(_("note: {place}: {note}", place=_place(path, each), note=said(each.text, _)))
+        say(_("note: {text}", text=said(each.within(path.name), _)))
     say(_("deployment {name}", name=name))
     say_steps(steps)
 
@@ -378,12 +386,7 @@ def _end(arguments: Namespace, result: Mapping[str, Any]) -> int:
 
 def listed(path: Path, problems: Sequence[Problem]) -> str:
     """Return the problems, each on its own line."""
-    return "\n".join(f"{_place(path, problem)}: {said(problem.text, _)}" for problem in problems)
-
-
-def _place(path: Path, problem: Problem) -> str:
-    """Return where a problem is, in the form that editors and CI systems parse."""
-    return f"{path.name}:{problem.line}:{problem.column}"
+    return "\n".join(said(problem.within(path.name), _) for problem in problems)
 
 
 def amount(number: int) -> str:

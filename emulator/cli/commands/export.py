@@ -1,5 +1,6 @@
 """``export`` and ``diff``: the emulator's resources as deployment files, and compared with one."""
 
+import json
 import os
 import shutil
 from argparse import Namespace
@@ -57,7 +58,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     folder = Path(arguments.output).absolute()
     client = connected(settings)
     file = "main.tf" if arguments.format == "terraform" else arguments.format
-    _make_room(folder, file, overwrite=arguments.overwrite)
+    _check_room(folder, file, overwrite=arguments.overwrite)
     try:
         with client.kept_alive():
             resources = inventory(DeployClient(client.looking()), chosen(groups))
@@ -67,9 +68,12 @@ def run(arguments: Namespace, settings: Settings) -> int:
     content = portable(resources, client.account, client.keys.region, tagged)
     job = Job(content, folder, arguments.name or _project_name(folder), client.keys.region)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        if content.resources:
+            _make_room(folder, file)
         done = FORMATS[arguments.format](job)
-        (folder / done.file).write_text(done.text, encoding="utf-8")
+        if done.resources:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / done.file).write_text(done.text, encoding="utf-8")
     except OSError as error:
         raise CommandFailed(
             _("{file} cannot be written: {reason}", file=error.filename, reason=reason_of(error))
@@ -98,14 +102,19 @@ def _groups(texts: Sequence[str]) -> list[str]:
     return groups
 
 
-def _make_room(folder: Path, file: str, *, overwrite: bool) -> None:
-    """Refuse to overwrite existing files, unless *overwrite*, which deletes those of an earlier export."""
+def _check_room(folder: Path, file: str, *, overwrite: bool) -> None:
+    """Refuse to overwrite the files of an earlier export, unless *overwrite*."""
     if folder.is_file():
         raise WrongUsage(_("{folder} is a file", folder=folder))
     there = [name for name in (file, _CODE) if os.path.lexists(folder / name)]  # exists() misses a broken link
     if there and not overwrite:
         text = _("{folder} already contains {name}; choose another folder, or overwrite it with --overwrite")
         raise CommandFailed(text.format(folder=folder, name=there[0]))
+
+
+def _make_room(folder: Path, file: str) -> None:
+    """Delete the files of an earlier export."""
+    (folder / file).unlink(missing_ok=True)
     if (folder / _CODE).is_dir():
         shutil.rmtree(folder / _CODE)
 
@@ -134,14 +143,17 @@ def _say(arguments: Namespace, path: Path, done: Written, content: Portable) -> 
     if wants_json(arguments):
         say_json(
             {
-                "file": str(path),
+                "file": str(path) if done.resources else None,
                 "resources": [{"kind": each.kind, "name": each.physical, "type": each.type} for each in done.resources],
                 "variables": [{"name": each.name, "of": each.owner} for each in content.variables],
                 "notes": notes,
             }
         )
         return
-    say(_("{file}: {resources}", file=path, resources=amount(len(done.resources))))
+    if done.resources:
+        say(_("{file}: {resources}", file=path, resources=amount(len(done.resources))))
+    else:
+        say(_("there is nothing to export; no file was written"))
     for each in content.variables:
         text = _("{owner} may be secret and was not written; set it before you deploy: {how}")
         note(text.format(owner=each.owner, how=_how_to_give(done.file, each.name)))
@@ -214,6 +226,8 @@ def _say_differences(arguments: Namespace, differences: Sequence[Difference]) ->
     else:
         rows = [row for each in differences for row in _rows(each)]
         say_table(("type", "logical name", "property", "file", "running"), rows)
+        text = _("the last two columns hold what the file says and what the emulator has; {absent} stands for nothing")
+        note(text.format(absent=ABSENT))
         if dropped := enumerated([each.resource.physical for each in differences if each.is_dropped]):
             note(_("deploy would delete what the file no longer has: {names}", names=dropped))
 
@@ -263,5 +277,6 @@ def _side(word: str | None) -> str:
 def _short(value: Any) -> str:
     if value == HIDDEN:
         return _(HIDDEN)
-    text = ABSENT if value is None else " ".join(str(value).split())
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = ABSENT if value is None else " ".join(text.split())
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -5,6 +5,7 @@ import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
+from enum import Enum, auto
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -129,6 +130,14 @@ def debug(arguments: Namespace, settings: Settings) -> int:
     return _Session(client, flow, execution, as_json=wants_json(arguments)).run()
 
 
+class _Asked(Enum):
+    """How the lines at a stop ended."""
+
+    GOES_ON = auto()
+    QUIT = auto()
+    ENDED = auto()
+
+
 class _Session:
     """The dialogue with a person or a script about one execution."""
 
@@ -154,10 +163,18 @@ class _Session:
             if not self._as_json:
                 for stop in state["stops"]:
                     _show(stop)
-            if not self._ask(state):
-                if not self._as_json:
-                    say(_("the execution remains stopped; continue with --execution {name}", name=self._execution))
-                return 0
+            asked = self._ask(state)
+            if asked is not _Asked.GOES_ON:
+                return self._leave(asked)
+
+    def _leave(self, asked: _Asked) -> int:
+        """Say that the execution stays where it is, and return the exit code."""
+        text = _("the execution remains stopped; continue with --execution {name}")
+        if asked is _Asked.ENDED:
+            text = _("the input ended before the execution, which remains stopped; continue with --execution {name}")
+        if not self._as_json:
+            say(text.format(name=self._execution))
+        return 1 if asked is _Asked.ENDED else 0
 
     def _until_stop(self) -> dict[str, Any]:
         while True:
@@ -166,23 +183,23 @@ class _Session:
                 return state
             pause(FOLLOW_INTERVAL_S)
 
-    def _ask(self, state: dict[str, Any]) -> bool:
-        """Read lines until one continues the execution; return False at the end of input or for ``quit``."""
+    def _ask(self, state: dict[str, Any]) -> _Asked:
+        """Read lines until one continues the execution, says ``quit`` or is the last; a terminal's end is ``quit``."""
         for line in self._lines:
             word, _space, rest = line.strip().partition(" ")
             action = _LETTERS.get(word, word)
             if not word:
                 continue
             if action == "quit":
-                return False
+                return _Asked.QUIT
             if action == "inspect":
                 say_json({name: state[name] for name in ("stops", "global", "breakpoints")})
             elif action not in {"break", "next", "continue", "change", "retry", "skip", "detach"}:
                 say(_("next, continue, change DATA, retry, skip [DATA], break [before|after] STEP, break failure, "
                       "inspect, detach or quit; @STRAND behind the word chooses a branch"))  # fmt: skip
             elif self._goes_on(state, action, rest):
-                return True
-        return False
+                return _Asked.GOES_ON
+        return _Asked.QUIT if sys.stdin.isatty() else _Asked.ENDED
 
     def _goes_on(self, state: dict[str, Any], action: str, rest: str) -> bool:
         """Perform a line, or print why it cannot be; return whether the execution continues."""
@@ -235,9 +252,9 @@ def _show(stop: dict[str, Any]) -> None:
 
 
 def _lines(prompt: str, *, quiet: bool) -> Iterator[str]:
-    """Yield the lines of standard input, after *prompt* at a terminal."""
+    """Yield the lines of standard input, after *prompt* if a person types and reads."""
     while True:
-        if sys.stdin.isatty() and not quiet:
+        if sys.stdin.isatty() and sys.stdout.isatty() and not quiet:
             sys.stdout.write(prompt)
             sys.stdout.flush()
         line = sys.stdin.readline()

@@ -1,6 +1,7 @@
 """Tools for tests: ``clock``, ``settle``, ``skip``, ``fault``, ``mock``, ``sink`` and ``checkpoint``."""
 
 import json
+import os
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Iterable
 from functools import partial
@@ -321,11 +322,14 @@ def delete_checkpoint(arguments: Namespace, settings: Settings) -> int:
 
 def export_checkpoint(arguments: Namespace, settings: Settings) -> int:
     """Write a checkpoint, or the present state, to a file."""
+    path = Path(arguments.file)
+    if not arguments.overwrite and os.path.lexists(path):
+        text = _("{file} exists already; choose another file, or overwrite it with --overwrite", file=path)
+        raise CommandFailed(text)
     client = connect(settings)
     name = arguments.name or PRESENT
     if not arguments.name:
         client.admin("POST", _checkpoint(name))
-    path = Path(arguments.file)
     try:
         with system.drafted(path) as draft, draft.open("wb") as file:
             while piece := client.admin_bytes(_checkpoint(name) + "/archive", offset=str(file.tell())):

@@ -44,7 +44,7 @@ STOP_TIMEOUT_S = 30.0
 STATUS = (
     *("status", "version", "services", "account", "region", "installation", "pid", "uptime_s", "auth", "functions"),
     *("waiting", "problems", "counts", "regions", "places", "ok", "available", "clock", "queues", "topics"),
-    *("triggers", "flows", "records"),
+    *("triggers", "flows", "records", "hooks"),
 )
 """Words in the status, for the catalogues."""
 
@@ -164,6 +164,8 @@ def status(arguments: Namespace, settings: Settings) -> int:
     pairs = {}
     shown = {"status": _(answer["status"]), "clock": clock_told(answer["clock"]) or answer["clock"]["now"]}
     for name, value in (answer | shown).items():
+        if name == "hooks" and not value:
+            continue
         lines: str | list[str] = _readable(value)
         if value and name in {"waiting", "problems", "places"}:
             lines = [_readable(each) if name == "places" else spoken(each) for each in value]

@@ -62,8 +62,7 @@ def _read(file: str) -> PriceList:
     except (OSError, UnicodeDecodeError) as error:
         raise WrongUsage(unreadable(file, error)) from error
     except FileProblems as error:
-        problems = "\n".join(f"{file}:{each.line}:{each.column}: {said(each.text, _)}" for each in error.problems)
-        raise CommandFailed(problems) from error
+        raise CommandFailed("\n".join(said(each.within(file), _) for each in error.problems)) from error
 
 
 def _told(usage: Mapping[str, Any], lines: Sequence[Line], prices: PriceList | None, scale: float) -> dict[str, Any]:

@@ -8,12 +8,13 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator
 
+from emulator.kernel.identity import ACCOUNT_DIGITS
 from emulator.lab.clock import FURTHEST
 from emulator.lab.errors import LabError
 from emulator.services.mns.limits import PRIORITY
 from emulator.services.workflow.engine.language import TIMERS
 
-ACCOUNT = re.compile(r"[0-9]{1,32}", re.ASCII)
+ACCOUNT = re.compile(f"[0-9]{{1,{ACCOUNT_DIGITS}}}", re.ASCII)
 REGION = re.compile(r"[a-z][a-z0-9-]{0,63}", re.ASCII)
 
 _LARGEST = 2**53

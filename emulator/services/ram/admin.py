@@ -9,7 +9,7 @@ from typing import Any
 from emulator.auth.signed_request import AccessKey
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import AccountId
+from emulator.kernel.identity import ACCOUNT_DIGITS, AccountId, is_account
 from emulator.kernel.ids import Ids
 from emulator.services.ram.errors import RamError
 from emulator.services.ram.model import KEY_PREFIX
@@ -17,9 +17,6 @@ from emulator.storage.database import Database
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
 from emulator.wire.schema.kinds import argument
-
-_ID_DIGITS = 20
-"""The longest id that the name of a role can hold."""
 
 MOST_ACCOUNTS = 10_000
 
@@ -48,8 +45,8 @@ class Accounts:
 
         Raises: RamError (InvalidAccountId, AccountAlreadyExists, TooManyAccounts).
         """
-        if account and not (account.isascii() and account.isdigit() and len(account) <= _ID_DIGITS):
-            raise RamError("InvalidAccountId", most=_ID_DIGITS)
+        if account and not is_account(account):
+            raise RamError("InvalidAccountId", most=ACCOUNT_DIGITS)
         if account == self._own:
             raise RamError("AccountAlreadyExists", account=account)
         known = self._find(account) if account else None
@@ -106,7 +103,9 @@ def list_accounts(accounts: Accounts, call: OperationRequest) -> dict[str, Any]:
 
 
 @operation(
-    "add-account", "POST /accounts", argument("accountId", about="Up to 20 digits (default: generated).", default="")
+    "add-account",
+    "POST /accounts",
+    argument("accountId", about=f"Up to {ACCOUNT_DIGITS} digits (default: generated).", default=""),
 )
 def add_account(accounts: Accounts, call: OperationRequest) -> dict[str, Any]:
     """Add an account and return its key; an existing account is not changed.

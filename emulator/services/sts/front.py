@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from emulator.auth.policy import Facts, MalformedPolicy, facts_of, parse_policy
 from emulator.kernel.digits import read_digits
-from emulator.kernel.identity import AccountId, Demand, Principal, stable_id
+from emulator.kernel.identity import ACCOUNT_DIGITS, AccountId, Demand, Principal, stable_id
 from emulator.kernel.ids import Ids
 from emulator.services.sts.service import (
     DURATION_S,
@@ -25,7 +25,7 @@ from emulator.wire.rpc import Reply, RpcFront, no_permission
 VERSION = "2015-04-01"
 ASSUME_ROLE = "sts:AssumeRole"
 
-_ROLE_ARN = r"acs:ram::([0-9]{1,20}):role/([A-Za-z0-9.@_-]{1,64})"
+_ROLE_ARN = rf"acs:ram::([0-9]{{1,{ACCOUNT_DIGITS}}}):role/([A-Za-z0-9.@_-]{{1,64}})"
 _SESSION_NAME = r"[A-Za-z0-9.@_-]+"
 
 

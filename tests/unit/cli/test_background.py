@@ -127,10 +127,10 @@ def test_what_a_start_finds_is_in_the_users_language(tmp_path):
     status = {
         **STATUS,
         "waiting": ["trigger q of hello: the queue 'orders' does not exist"],
-        "problems": ["/f.yml:1: timeout must be a whole number"],
+        "problems": ["/f.yml:1:1: timeout must be a whole number"],
     }
 
     shown = "\n".join(lines(settings_of([], tmp_path).config, status))
 
     assert "函数 hello 的触发器 q：队列 'orders' 不存在" in shown
-    assert "/f.yml:1: timeout 必须是整数" in shown
+    assert "/f.yml:1:1: timeout 必须是整数" in shown

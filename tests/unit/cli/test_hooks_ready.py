@@ -40,12 +40,14 @@ def test_start_in_the_background_returns_when_the_commands_have_ended(tmp_path):
     try:
         started = run(tmp_path, "start", "-d", "--port", "0", "--https-port", "0")
         seen = (tmp_path / "seen").read_text()
+        status = run(tmp_path, "status").stdout
     finally:
         run(tmp_path, "stop")
 
     assert started.returncode == 0, started.stderr
     assert "orders" in seen
     assert "hooks.ready.0 has failed with exit code 3" in started.stdout
+    assert "\nhooks" not in status
 
 
 def test_exec_runs_its_command_when_the_commands_have_ended(tmp_path):
@@ -80,9 +82,11 @@ def test_commands_that_never_end_do_not_hold_up_a_start(tmp_path, monkeypatch):
         cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as started:  # fmt: skip
         _, error = started.communicate(timeout=60)
+    shown = run(tmp_path, "status").stdout
     status = json.loads(run(tmp_path, "status", "--json").stdout)
     run(tmp_path, "stop")
 
     assert started.returncode == 0, error
     assert "the commands of hooks.ready still run" in error
     assert status["hooks"] == 1
+    assert "\nhooks         1\n" in shown

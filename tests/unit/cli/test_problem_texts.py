@@ -93,6 +93,26 @@ def test_the_sides_of_a_difference_are_named_in_chinese(chinese, capsys):
     ]
 
 
+def test_values_of_a_difference_are_written_as_in_the_file(capsys):
+    """Below them stands what the columns are."""
+    function = Resource(logical="f", type="fc3 function", kind="fc3.function", identity=("f",), properties={})
+    found = [
+        Difference(resource=function, path="internetAccess", file=False, running=True),
+        Difference(resource=function, path="customDNS", file={"nameServers": ["é"]}, running=None),
+        Difference(resource=function, path="handler", file="a", running=5),
+    ]
+
+    _say_differences(Namespace(json=False), found)
+
+    table, legend = capsys.readouterr()
+    assert [" ".join(line.split()[3:]) for line in table.splitlines()[1:]] == [
+        "internetAccess false true",
+        'customDNS {"nameServers": ["é"]} -',
+        "handler a 5",
+    ]
+    assert "what the file says and what the emulator has; - stands for nothing" in " ".join(legend.split())
+
+
 @pytest.mark.usefixtures("chinese")
 def test_why_a_file_is_no_yaml_is_told_in_chinese(tmp_path):
     """The parser's reason too."""

@@ -281,7 +281,7 @@ def test_broken_configuration_is_wrong_usage(program):
     for words in (["start"], ["start", "-d"], ["queue", "list"]):
         done = program.run(*words)
         assert done.returncode == 2
-        assert done.stderr.startswith("localyun: localyun.yaml:2: there is no setting 'prot'; did you mean port?")
+        assert done.stderr.startswith("localyun: localyun.yaml:2:1: there is no setting 'prot'; did you mean port?")
 
 
 def test_stop_names_the_state_folder_that_was_chosen(program):
@@ -304,7 +304,7 @@ def test_stop_ends_the_emulator_beside_a_broken_file(program):
     file.unlink()
 
     assert stopped.returncode == 0, stopped.stderr
-    assert stopped.stderr.startswith("localyun: localyun.yaml:1: there is no setting 'prot'")
+    assert stopped.stderr.startswith("localyun: localyun.yaml:1:1: there is no setting 'prot'")
     assert program.run("status").returncode == 3
 
 

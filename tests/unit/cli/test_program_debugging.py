@@ -1,6 +1,7 @@
 """``flow step``, ``flow debug`` and ``flow fork``, against a running emulator."""
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -105,6 +106,35 @@ def test_what_is_refused_at_a_stop_is_said_and_asked_for_again(program, shop):
     assert "pay has failed" in talked.stdout
     assert talked.stdout.splitlines()[-1].startswith("Failed: FC.ServiceNotFound")
     assert talked.returncode == 1
+
+
+def test_input_that_ends_at_a_stop_is_told_and_fails(program, shop):
+    """A script sees that its lines have not brought the execution to its end; ``quit`` is meant."""
+    ended = talk(program, "n", "--input", '{"amount": 1}', "--name", "ended")
+    as_json = talk(program, "n\n", "--input", '{"amount": 1}', "--json")
+    quit_ = talk(program, "n\nquit", "--input", '{"amount": 1}', "--name", "left")
+
+    assert ended.stdout.splitlines()[-1] == (
+        "the input ended before the execution, which remains stopped; continue with --execution ended"
+    )
+    assert "(debug)" not in ended.stdout
+    assert quit_.stdout.splitlines()[-1] == "the execution remains stopped; continue with --execution left"
+    assert [each.returncode for each in (ended, as_json, quit_)] == [1, 1, 0]
+    assert len(as_json.stdout.splitlines()) == 2
+
+
+def test_prompt_is_for_a_person_who_reads_it(program, shop):
+    """Lines typed at a terminal whose answers go into a file have no prompts among them."""
+    typed, terminal = os.openpty()
+    with os.fdopen(typed, "wb", buffering=0) as keyboard, os.fdopen(terminal, "rb") as stdin:
+        keyboard.write(b"quit\n")
+        talked = subprocess.run(
+            [sys.executable, "-m", "emulator", "flow", "debug", "shop", "--input", '{"amount": 1}'],
+            cwd=program.folder, env=program.env, stdin=stdin, capture_output=True, text=True, timeout=30,
+        )  # fmt: skip
+
+    assert talked.returncode == 0
+    assert "(debug)" not in talked.stdout
 
 
 def test_stops_are_lines_of_json(program, shop):

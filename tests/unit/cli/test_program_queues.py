@@ -316,8 +316,8 @@ def test_mistake_in_a_declaration_is_wrong_usage(program, words):
 
     assert done.returncode == 2
     first, second = done.stderr.splitlines()
-    assert first.startswith("localyun: localyun.yaml:3: queues.orders.VisibilityTimeout: ")
-    assert second.startswith("localyun.yaml:4: hooks.done: ")
+    assert first.startswith("localyun: localyun.yaml:3:5: queues.orders.VisibilityTimeout: ")
+    assert second.startswith("localyun.yaml:4:9: hooks.done: ")
     assert program.run("status").returncode == 3
 
 

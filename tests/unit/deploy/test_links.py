@@ -124,12 +124,12 @@ def test_no_problem_repeats_what_a_file_holds(place, props):
 
 
 def test_file_that_is_extended_is_not_repeated_when_it_is_no_yaml(place):
-    """Its name and line are said."""
+    """Its name and place are said."""
     (place.parent / "shadow").write_text("a: b: secret-word\n")
 
     said = problems_of(place, "edition: 3.0.0\nextend: ../shadow\nresources: {}\n")
 
-    assert "../shadow:1: not valid YAML" in said
+    assert "../shadow:1:5: not valid YAML" in said
     assert "secret-word" not in said
 
 

@@ -69,7 +69,7 @@ def test_what_the_deployed_file_leaves_out_gets_the_default(notes):
     """At the resource's line; what is the same either way is not noted, nor what deployments do not set."""
     found = notes(S_YAML, "handler: index.handler\ntimeout: 30\nmemorySize: 512\ntriggers: []\n")
 
-    text = "functions/f/function.yml:2 sets timeout to 30; it is left out here, so the default 3 counts"
+    text = "functions/f/function.yml:2:1 sets timeout to 30; it is left out here, so the default 3 counts"
     assert found == [(4, text)]
 
 
@@ -79,9 +79,9 @@ def test_what_the_deployed_file_says_otherwise_is_noted_at_its_line(notes):
     service = notes(SERVICES, "timeout: 30\n", "s/f")
     template = notes(TEMPLATE, "timeout: 30\n", "s/f")
 
-    assert other == [(11, "functions/f/function.yml:1 sets timeout to 30; 31 counts")]
-    assert service == [(10, "functions/s/f/function.yml:1 sets timeout to 30; 20 counts")]
-    assert template == [(12, "functions/s/f/function.yml:1 sets timeout to 30; 20 counts")]
+    assert other == [(11, "functions/f/function.yml:1:1 sets timeout to 30; 31 counts")]
+    assert service == [(10, "functions/s/f/function.yml:1:1 sets timeout to 30; 20 counts")]
+    assert template == [(12, "functions/s/f/function.yml:1:1 sets timeout to 30; 20 counts")]
 
 
 def test_values_of_maps_are_not_repeated(notes):
@@ -91,7 +91,7 @@ def test_values_of_maps_are_not_repeated(notes):
     left_out = notes(S_YAML, variables)
     other = notes(S_YAML + "      environmentVariables: {TOKEN: other}\n", "environmentVariables: {TOKEN: 1}\n")
 
-    place = "functions/f/function.yml:1 sets environmentVariables"
+    place = "functions/f/function.yml:1:1 sets environmentVariables"
     assert left_out == [(4, f"{place}, which is left out here: the default counts")]
     assert other == [(11, f"{place} to another value: the one here counts")]
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from emulator.deploy.model import FileProblems, Target, has_token, type_of
 from emulator.deploy.places import Findings, whole
-from emulator.deploy.planner import actions
+from emulator.deploy.planner import actions, read
 from tests.unit.deploy.anything import refusals_of, replaced, values_of
 
 EDITION_3 = """\
@@ -365,6 +365,19 @@ def test_commands_that_are_not_run_are_noted(blueprint):
         (11, "resources.api.actions.pre-${regex('deploy|local')}: only commands before a deployment can be run here"),
         (14, "resources.api.actions.pre-invoke: only commands before a deployment can be run here"),
     }
+
+
+def test_commands_that_run_with_the_deployment_are_noted_in_its_plan(tmp_path):
+    """A plan runs nothing."""
+    (tmp_path / "code").mkdir()
+    findings = Findings()
+
+    read(whole(ACTIONS, findings), WORLD, tmp_path, {}, {}, actions_run="later")
+
+    assert [(note.line, note.text) for note in findings.notes if note.text.startswith("not run")] == [
+        (5, "not run, as this is a plan: npm install; the deployment runs it first"),
+        (12, "not run, as this is a plan: make dist (in ./code); the deployment runs it first"),
+    ]
 
 
 def test_missing_code_names_the_commands_that_build_it(blueprint):

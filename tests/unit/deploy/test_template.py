@@ -167,7 +167,7 @@ def test_what_is_wrong_in_a_definition_file_is_told_with_its_own_line(blueprint,
     told = problems_of(blueprint, FUNCRAFT.replace("flow.yml", "refers.yml"))
 
     assert len(told) == 1
-    assert "refers.yml:4: steps.0.resourceArn.Ref: there is no parameter or resource shop/helo" in told[0][1]
+    assert "refers.yml:4:19: steps.0.resourceArn.Ref: there is no parameter or resource shop/helo" in told[0][1]
     assert "did you mean shop/hello" in told[0][1]
 
 

@@ -8,7 +8,7 @@ import pytest
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import SECOND, VirtualClock
 from emulator.kernel.errors import AuthFailure, Reason, ServiceError
-from emulator.kernel.identity import AccountId, Principal, Region
+from emulator.kernel.identity import ACCOUNT_DIGITS, AccountId, Principal, Region
 from emulator.kernel.ids import RandomIds
 from emulator.services.sts.front import StsFront
 from emulator.services.sts.service import SCHEMA, TemporaryKeys
@@ -82,6 +82,16 @@ def test_assumed_role_gets_a_key_that_authenticates(bench):
     assert re.fullmatch(r"\d{18}:alice", reply["AssumedRoleUser"]["AssumedRoleId"])
     assert re.fullmatch(r"[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}", reply["RequestId"])
     assert bench.keys.find(credentials["AccessKeyId"]).secret == credentials["AccessKeySecret"]
+
+
+def test_account_of_a_role_has_at_most_as_many_digits_as_the_settings_allow(bench):
+    """The role of the longest one is looked for."""
+    codes = [
+        bench.refusal(RoleArn=f"acs:ram::{'1' * digits}:role/demo", RoleSessionName="alice").code
+        for digits in (ACCOUNT_DIGITS, ACCOUNT_DIGITS + 1)
+    ]
+
+    assert codes == ["EntityNotExist.Role", "InvalidParameter.RoleArn"]
 
 
 def test_xml_answer_has_the_same_elements(bench):

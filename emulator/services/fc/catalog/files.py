@@ -39,7 +39,7 @@ _MOST_FILES = 50_000
 
 
 class YamlFile(NamedTuple):
-    """A YAML file that was read: its fields and their lines, or what is wrong with it (then there are no fields).
+    """A YAML file that was read: its fields and their places, or what is wrong with it (then there are no fields).
 
     ``stamp`` is its time and size, None where there is no such file.
     """
@@ -48,12 +48,12 @@ class YamlFile(NamedTuple):
     stamp: tuple[int, int] | None
     content: Mapping[str, Any] = {}
     problem: str = ""
-    lines: Mapping[tuple[str, ...], int] = {}
+    marks: Mapping[tuple[str, ...], tuple[int, int]] = {}
 
     def place(self, *path: str) -> str:
-        """Return where the value at *path* stands, as ``file:line``; of the whole file where there is no such value."""
-        line = self.lines.get(path)
-        return f"{self.file}:{line}" if line else self.file
+        """Return where the value at *path* stands, as ``file:line:column``; the file where there is no such value."""
+        mark = self.marks.get(path)
+        return f"{self.file}:{mark[0]}:{mark[1]}" if mark else self.file
 
     def placed(self, error: InvalidArgument) -> str:
         """Return an error that begins with the name of a field, with its place."""
@@ -101,7 +101,7 @@ def _parse(file: str, stamp: tuple[int, int]) -> YamlFile:
         if isinstance(error, OSError) and error.errno in _NOT_NOW:
             raise
         return YamlFile(file, stamp, problem=f"{file}: {error}")
-    return YamlFile(file, stamp, content, lines={path: mark.line for path, mark in marks.items()})
+    return YamlFile(file, stamp, content, marks=marks)
 
 
 def entries(path: str | Path) -> list[os.DirEntry[str]]:

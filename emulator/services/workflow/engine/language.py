@@ -173,6 +173,11 @@ class DefinitionError(Exception):
         self.others: tuple[DefinitionError, ...] = ()
         super().__init__(f"{field}: {message}" if field else message)
 
+    @property
+    def sentence(self) -> str:
+        """What is wrong, without the place."""
+        return Phrase("{field}: {message}", field=self.field, message=self.message) if self.field else self.message
+
     def __str__(self) -> str:
         where = {"field": self.field, "line": self.line, "column": self.column}
         if self.field:

@@ -56,7 +56,7 @@ def test_an_emulator_is_found_and_stopped_despite_a_broken_file(folder, capsys, 
 
     assert main([command]) == code
 
-    assert "localyun.yaml:1: not valid YAML" in capsys.readouterr().err
+    assert "localyun.yaml:1:4: not valid YAML" in capsys.readouterr().err
 
 
 def test_config_says_where_the_emulator_of_the_folder_runs(folder, capsys):

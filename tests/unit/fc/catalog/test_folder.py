@@ -204,7 +204,7 @@ def test_wrong_variables_of_a_service_file_are_a_problem_of_its_functions(tmp_pa
 
     snapshot = FolderReader(tmp_path).read()
 
-    assert "service.yml:2: environmentVariables" in snapshot.functions[0].problem
+    assert "service.yml:2:1: environmentVariables" in snapshot.functions[0].problem
     assert snapshot.warnings == (snapshot.functions[0].problem,)
 
 
@@ -287,7 +287,7 @@ def test_setting_that_is_only_deployed_is_reported(tmp_path: Path):
     snapshot = FolderReader(tmp_path).read()
 
     assert [warning.removeprefix(f"{tmp_path}/") for warning in snapshot.warnings] == [
-        "f/function.yml:2: the field 'asyncInvokeConfig' is ignored here; localyun deploy reads it in an s.yaml"
+        "f/function.yml:2:1: the field 'asyncInvokeConfig' is ignored here; localyun deploy reads it in an s.yaml"
     ]
 
 
@@ -300,8 +300,8 @@ def test_field_nobody_knows_is_reported(tmp_path: Path):
     snapshot = FolderReader(tmp_path).read()
 
     assert [warning.removeprefix(f"{tmp_path}/") for warning in snapshot.warnings] == [
-        "s/service.yml:1: the field 'rolle' is not known and ignored; did you mean role?",
-        "s/f/function.yml:1: the field 'timeuot' is not known and ignored; did you mean timeout?",
+        "s/service.yml:1:1: the field 'rolle' is not known and ignored; did you mean role?",
+        "s/f/function.yml:1:1: the field 'timeuot' is not known and ignored; did you mean timeout?",
     ]
     assert snapshot.functions[0].config.description == "2024-01-01"
 

@@ -124,7 +124,7 @@ async def test_what_is_wrong_with_a_file_is_in_the_answer_of_the_next_call(open_
         mended = await code(site)
 
     assert broken.headers["x-fc-error-type"] == "UnhandledInvocationError"
-    assert broken.body["errorMessage"].startswith(f"{root / 'hello' / 'function.yml'}:2: timeout")
+    assert broken.body["errorMessage"].startswith(f"{root / 'hello' / 'function.yml'}:2:1: timeout")
     assert mended == "codetimeout: 7" or mended == "timeout: 7code"
 
 

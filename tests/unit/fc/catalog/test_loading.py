@@ -99,9 +99,9 @@ async def test_alias_of_a_missing_version_is_a_problem_of_its_file_until_the_ver
 
     file = root / "shop" / "service.yml"
     assert at_first == [
-        f"{file}:3: the alias 'live' names the version 1, which does not exist",
-        f"{file}:3: the alias 'live' names the version 2, which does not exist",
-        f"{root / 'hello' / 'function.yml'}:2: the alias 'live' names the version 7, which does not exist",
+        f"{file}:3:3: the alias 'live' names the version 1, which does not exist",
+        f"{file}:3:3: the alias 'live' names the version 2, which does not exist",
+        f"{root / 'hello' / 'function.yml'}:2:11: the alias 'live' names the version 7, which does not exist",
     ]
     assert published == at_first[1:]
 
@@ -300,7 +300,7 @@ async def test_broken_file_fails_the_calls_of_its_function_only(open_site, tmp_p
 
         assert bad.status == 200
         assert bad.headers["x-fc-error-type"] == "UnhandledInvocationError"
-        assert "bad/function.yml:1:" in json.loads(bad.content)["errorMessage"]
+        assert "bad/function.yml:1:10: " in json.loads(bad.content)["errorMessage"]
         assert await code_of_call(site) == "head"
 
         write(root, {"bad/function.yml": "timeout: 9"})
