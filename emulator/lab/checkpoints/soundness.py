@@ -8,7 +8,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator
 
-from emulator.lab.clock import FURTHEST
+from emulator.kernel.clock import FURTHEST
 from emulator.lab.errors import LabError
 from emulator.services.mns.limits import PRIORITY
 from emulator.services.workflow.engine.language import TIMERS
