@@ -82,8 +82,8 @@ _SCHEMAS = [
 class Emulator:
     """One running emulator.
 
-    ``await start()`` returns when every service is up; `stop` ends everything it started. `stopped` is set when a
-    request to the admin API asks for the end.
+    ``await start()`` returns when every service is up and programs can trust its certificates; `stop` ends everything
+    it started. `stopped` is set when a request to the admin API asks for the end.
     """
 
     def __init__(self, config: Config) -> None:
@@ -177,13 +177,10 @@ class Emulator:
         await self._listen(self._pipeline, authority, proxy)
         self._addresses = Addresses(self._server, secret, self.keys, self.config.state, folder / "ca")
 
-        bundle = Bundle(authority, self._addresses.bundle)
-
-        def renew() -> None:
-            self._background.spawn(bundle.prepare(), "certificates")
-
-        renew()  # instances wait for it
-        names = FunctionNames(policy, authority, renew)
+        self._bundle = bundle = Bundle(authority, self._addresses.bundle)
+        self._closing.push_async_callback(bundle.close)
+        bundle.renew()
+        names = FunctionNames(policy, authority, bundle)
         services = await self._load_services(database, timers, work, names, bundle)
         services.clock_moved(self._clock)
         await services.start()
@@ -232,6 +229,7 @@ class Emulator:
         loaded.set_result(None)
         self._is_loaded = True
         await self._deploy_declared(services)
+        await bundle.settled()
         if services.declared is not None:
             self._background.spawn(services.declared.ready(self._addresses.surroundings()), "hooks")
 
@@ -372,8 +370,12 @@ class Emulator:
             **await self.services.status(),
         }
 
-    def proxy(self) -> dict[str, Any]:
-        """Return the addresses of the proxy: for calls to the emulator alone, and for calls to any public host."""
+    async def proxy(self) -> dict[str, Any]:
+        """Return the addresses of the proxy: for calls to the emulator alone, and for calls to any public host.
+
+        Whoever asks reads the file of the private authority next, so its certificates are there when this returns.
+        """
+        await self._bundle.settled()
         return {
             name: self._addresses.proxy(user) for name, user in (("served", SERVED_ONLY), ("forwarding", FORWARDING))
         }
