@@ -101,6 +101,7 @@ class Composition:
         self._closing.push_async_callback(self._services.pool.close)
         self._closing.push_async_callback(self._functions.close)
         await self._functions.start(self._config.functions)
+        self._messages.deliver()
         self._closing.push_async_callback(self._services.flow_http.close)
         self._closing.push_async_callback(self._workflow.close)
         await self._workflow.start()
@@ -168,6 +169,7 @@ class Composition:
         self._messages.resume()
         await asyncio.sleep(0)  # lets waiting requests proceed: the emulator is not served yet
         await self._functions.resume()
+        self._messages.deliver()
         await asyncio.sleep(0)
         await self._workflow.resume()
 

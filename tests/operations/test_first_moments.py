@@ -3,9 +3,18 @@
 import asyncio
 import threading
 
+import pytest
+
 from emulator.app import Emulator
 from emulator.gateway import hosts
+from emulator.gateway.hosts import HostPolicy
+from emulator.services.fc.asynchronous.queue import AsyncQueue
+from emulator.services.fc.triggers.model import Domain
+from emulator.services.fc.triggers.store import Domains
+from emulator.services.mns.topics.model import SubscriptionSettings
+from emulator.services.mns.topics.push import Pusher
 from tests.operations.calling import running
+from tests.waiting import until
 
 
 async def test_the_certificates_are_there_when_a_start_returns(tmp_path, monkeypatch):
@@ -49,3 +58,67 @@ async def test_the_proxy_is_told_when_the_certificates_are_there(tmp_path, monke
 
         assert not was_told
         assert (await asked).keys() == {"served", "forwarding"}
+
+
+DOMAIN = "www.shop.example"
+
+
+async def furnish(emulator):
+    """Make a custom domain and a topic that pushes to it."""
+    services, now = emulator.services, emulator._clock.now()
+    about = {"created_at": now, "modified_at": now, "id": "1", "api": "2023-03-30"}
+    config = {"domainName": DOMAIN, "protocol": "HTTP", "routeConfig": {"routes": []}}
+    services._functions.sources.domains.put(Domain(name=DOMAIN, tenant=emulator.tenant, config=config, **about))
+    services._messages.topics.create(emulator.tenant, "orders", {})
+    services._messages.subscriptions.create(
+        emulator.tenant, "orders", "web", SubscriptionSettings(endpoint=f"http://{DOMAIN}/")
+    )
+    services._messages.publish(emulator.tenant, "orders", "one")
+    await emulator._database.committed()
+
+
+@pytest.mark.parametrize("again", ["start", "restore"])
+async def test_what_goes_on_finds_the_custom_domains(tmp_path, monkeypatch, again):
+    """They lead here: asked for a moment earlier, one is a name of the internet."""
+    events = []
+    calls, domains, allow = AsyncQueue.start, Domains.start, HostPolicy.allow
+
+    async def pushed(*_):
+        events.append("push")
+        await asyncio.Event().wait()
+
+    def called(queue):
+        events.append("calls")
+        calls(queue)
+
+    async def read(stored):
+        for _ in range(20):
+            await asyncio.sleep(0)
+        await domains(stored)
+
+    def allowed(policy, host, front):
+        events.append(host)
+        allow(policy, host, front)
+
+    for owner, name, new in (
+        (Pusher, "push", pushed),
+        (AsyncQueue, "start", called),
+        (Domains, "start", read),
+        (HostPolicy, "allow", allowed),
+    ):
+        monkeypatch.setattr(owner, name, new)
+
+    async with running(tmp_path) as site:
+        await furnish(site.emulator)
+        await until(lambda: "push" in events)
+        if again == "restore":
+            await site.emulator._lab.checkpoints.save("one")
+            events.clear()
+            await site.emulator._lab.checkpoints.restore("one")
+            await until(lambda: "push" in events)
+    if again == "start":
+        events.clear()
+        async with running(tmp_path):
+            await until(lambda: "push" in events)
+
+    assert events == [DOMAIN, "calls", "push"]
