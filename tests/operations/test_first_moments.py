@@ -1,17 +1,20 @@
 """What a start promises holds for the first call, however slow is what is made beside it."""
 
 import asyncio
+import logging
 import threading
 
 import pytest
 
 from emulator.app import Emulator
+from emulator.composition import Composition
 from emulator.gateway import hosts
 from emulator.gateway.hosts import HostPolicy
+from emulator.kernel.tracing import begin
 from emulator.services.fc.asynchronous.queue import AsyncQueue
 from emulator.services.fc.triggers.model import Domain
 from emulator.services.fc.triggers.store import Domains
-from emulator.services.mns.topics.model import SubscriptionSettings
+from emulator.services.mns.topics.model import Outcome, SubscriptionSettings
 from emulator.services.mns.topics.push import Pusher
 from tests.operations.calling import running
 from tests.waiting import until
@@ -73,6 +76,7 @@ async def furnish(emulator):
     services._messages.subscriptions.create(
         emulator.tenant, "orders", "web", SubscriptionSettings(endpoint=f"http://{DOMAIN}/")
     )
+    begin("REQUEST")
     services._messages.publish(emulator.tenant, "orders", "one")
     await emulator._database.committed()
 
@@ -122,3 +126,32 @@ async def test_what_goes_on_finds_the_custom_domains(tmp_path, monkeypatch, agai
             await until(lambda: "push" in events)
 
     assert events == [DOMAIN, "calls", "push"]
+
+
+async def test_what_a_start_resumes_is_in_the_traces(tmp_path, monkeypatch, caplog):
+    """A delivery that ends before the services have started is an effect of its request as any other."""
+    caplog.set_level(logging.INFO, "emulator")  # the emulator's own level
+
+    async def unanswered(*_):
+        await asyncio.Event().wait()
+
+    async def answered(*_):
+        return Outcome(delivered=True, detail="HTTP 204")
+
+    usual = Composition.seed
+
+    async def seeded(composition):
+        await until(lambda: not composition._messages.courier.under_way)
+        await usual(composition)
+
+    with monkeypatch.context() as first:
+        first.setattr(Pusher, "push", unanswered)
+        async with running(tmp_path) as site:
+            await furnish(site.emulator)
+            await until(lambda: site.emulator.services._messages.courier.under_way)
+    monkeypatch.setattr(Pusher, "push", answered)
+    monkeypatch.setattr(Composition, "seed", seeded)
+    async with running(tmp_path) as site:
+        kept = [effect.fields for effect in site.emulator._lab.effects.latest(10) if effect.trace == "REQUEST"]
+
+    assert [fields.get("result") for fields in kept] == [None, "delivered"]  # what was published, and where it went
