@@ -370,7 +370,7 @@ class Composition:
         ]
 
     async def status(self) -> dict[str, Any]:
-        """Return the content of the emulator: functions, resources, regions, waiting triggers, `problems`, hooks left.
+        """Return the content of the emulator: functions, resources, regions, waiting triggers, `problems`, work left.
 
         Names, triggers and counts are each taken in a turn of its own: there may be thousands.
         """

@@ -6,8 +6,10 @@ import threading
 
 import pytest
 
+from emulator import config
 from emulator.app import Emulator
 from emulator.composition import Composition
+from emulator.deploy.seeds import Seeds
 from emulator.gateway import hosts
 from emulator.gateway.hosts import HostPolicy
 from emulator.kernel.tracing import begin
@@ -155,3 +157,24 @@ async def test_what_a_start_resumes_is_in_the_traces(tmp_path, monkeypatch, capl
         kept = [effect.fields for effect in site.emulator._lab.effects.latest(10) if effect.trace == "REQUEST"]
 
     assert [fields.get("result") for fields in kept] == [None, "delivered"]  # what was published, and where it went
+
+
+async def test_deployments_are_among_what_is_left_to_do(tmp_path, monkeypatch):
+    """Until they have ended the emulator is not ready, whatever it answers by then: at a start, and after a reset."""
+    for name in ("one.yml", "two.yml"):
+        (tmp_path / name).touch()
+    (tmp_path / "localyun.yaml").write_text("deploy: [one.yml, two.yml]\nhooks: {ready: [make]}\n")
+    left = []
+
+    async def run(seeds, command, environment):
+        left.append(seeds.commands_left)
+        return 0, ""
+
+    monkeypatch.setattr(Seeds, "_run", run)
+    async with running(tmp_path, resources=config.load({}, {}, tmp_path).config.resources) as site:
+        status = site.emulator.services.status
+        await until(lambda: len(left) == 3)
+        await site.emulator.reset({})
+        after = (await status())["hooks"]
+
+    assert (left, after) == ([3, 2, 1, 2, 1], 0)
