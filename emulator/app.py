@@ -10,7 +10,7 @@ Two emulators can live in one process; nothing here or below keeps state outside
 import asyncio
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -228,10 +228,27 @@ class Emulator:
         database.lock.set_patience(waits=False)
         loaded.set_result(None)
         self._is_loaded = True
+        await self._unless_stopped(self._get_ready(services, bundle))
+        if services.declared is not None and not self.stopped.is_set():
+            self._background.spawn(services.declared.ready(self._addresses.surroundings()), "hooks")
+
+    async def _get_ready(self, services: "Composition", bundle: Bundle) -> None:
+        """Do what takes long, and needs an emulator that already serves."""
         await self._deploy_declared(services)
         await bundle.settled()
-        if services.declared is not None:
-            self._background.spawn(services.declared.ready(self._addresses.surroundings()), "hooks")
+
+    async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> None:
+        """Wait for *work*, but break it off when a signal or a request asks for the end meanwhile."""
+        working = asyncio.ensure_future(work)
+        stopping = asyncio.ensure_future(self.stopped.wait())
+        try:
+            await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopping.cancel()
+            working.cancel()
+        await asyncio.wait([working])
+        if not working.cancelled():
+            working.result()
 
     def _console(self, services: "Composition", lab: Lab) -> ConsoleFront:
         """Return the front of the console, whose pages are imported with the first request."""

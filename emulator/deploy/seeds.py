@@ -20,7 +20,7 @@ from emulator.kernel.clock import Clock
 from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.phrases import Phrase, phrase
-from emulator.kernel.system import own_command
+from emulator.kernel.system import apart, end_session, own_command
 from emulator.kernel.tasks import kill
 from emulator.oss.model import BUCKET_ACLS, STORAGE_CLASSES, Caller
 from emulator.oss.service import LazyStorage
@@ -259,15 +259,19 @@ class Seeds:
             "stdin": asyncio.subprocess.DEVNULL,
             "stdout": asyncio.subprocess.PIPE,
             "stderr": asyncio.subprocess.STDOUT,
+            **apart(),
         }
         if isinstance(command, str):
-            process = await asyncio.create_subprocess_shell(command, **how)
+            beginning = asyncio.ensure_future(asyncio.create_subprocess_shell(command, **how))
         else:
-            process = await asyncio.create_subprocess_exec(*command, **how)
+            beginning = asyncio.ensure_future(asyncio.create_subprocess_exec(*command, **how))
         try:
+            process = await asyncio.shield(beginning)
             output, _ = await process.communicate()
         except asyncio.CancelledError:
+            process = await beginning  # the loop would end the shell alone
             kill(process)
+            end_session(process.pid)  # what a shell has started would go on with whatever emulator comes next
             raise
         return process.returncode or 0, output.decode("utf-8", "replace").strip()[-_SHOWN:]
 
