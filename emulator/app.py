@@ -432,10 +432,13 @@ class Emulator:
         Without a *scope* the clock returns to the machine's time too.
         """
         async with self._lab.checkpoints.kept_out():  # a restore that runs meanwhile would be half deleted
-            if any(scope.values()):
+            if any(scope.values()) and not scope.get("service"):
                 return await self.services.reset(scope)
-            await self._lab.forget(self.services.forget)
-            await self.services.seed()
+            with self._entrance.closed():  # until the resources of the configuration are there again
+                if scope.get("service"):
+                    return await self.services.reset(scope)
+                await self._lab.forget(self.services.forget)
+                await self.services.seed()
         await self._deploy_declared(self.services)
         return {"status": "reset"}
 

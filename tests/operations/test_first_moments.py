@@ -178,3 +178,21 @@ async def test_deployments_are_among_what_is_left_to_do(tmp_path, monkeypatch):
         after = (await status())["hooks"]
 
     assert (left, after) == ([3, 2, 1, 2, 1], 0)
+
+
+@pytest.mark.parametrize("scope", [{}, {"service": "fnf"}, {"service": "oss"}], ids=str)
+async def test_after_a_reset_the_first_request_finds_what_the_configuration_declares(tmp_path, monkeypatch, scope):
+    """One that comes meanwhile waits, also beyond the moment at which the services go on."""
+    doors = []
+    async with running(tmp_path) as site:
+        usual = Composition.seed
+
+        async def seeded(composition):
+            doors.append(site.emulator._entrance.loaded.done())
+            await usual(composition)
+
+        monkeypatch.setattr(Composition, "seed", seeded)
+        await site.emulator.reset(scope)
+
+        assert doors == [False]
+        assert site.emulator._entrance.loaded.done()
