@@ -59,6 +59,7 @@ from emulator.wire.request import Front
 
 if TYPE_CHECKING:
     from emulator.composition import Composition
+    from emulator.deploy.seeds import Seeds
     from emulator.joining import Foundation
 
 _log = logging.getLogger(__name__)
@@ -82,8 +83,8 @@ _SCHEMAS = [
 class Emulator:
     """One running emulator.
 
-    ``await start()`` returns when every service is up and programs can trust its certificates; `stop` ends everything
-    it started. `stopped` is set when a request to the admin API asks for the end.
+    ``await start()`` returns when every service is up; `stop` ends everything it started. `stopped` is set when a
+    request to the admin API asks for the end.
     """
 
     def __init__(self, config: Config) -> None:
@@ -228,14 +229,14 @@ class Emulator:
         database.lock.set_patience(waits=False)
         loaded.set_result(None)
         self._is_loaded = True
-        await self._unless_stopped(self._get_ready(services, bundle))
+        await self._unless_stopped(self._deploy_declared(services))
         if services.declared is not None and not self.stopped.is_set():
-            self._background.spawn(services.declared.ready(self._addresses.surroundings()), "hooks")
+            self._background.spawn(self._run_commands(services.declared), "hooks")
 
-    async def _get_ready(self, services: "Composition", bundle: Bundle) -> None:
-        """Do what takes long, and needs an emulator that already serves."""
-        await self._deploy_declared(services)
-        await bundle.settled()
+    async def _run_commands(self, declared: "Seeds") -> None:
+        """Run the commands that the configuration names; they may read the file of certificates."""
+        await self._bundle.settled()
+        await declared.ready(self._addresses.surroundings())
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> None:
         """Wait for *work*, but break it off when a signal or a request asks for the end meanwhile."""

@@ -7,7 +7,6 @@ import threading
 import pytest
 
 from emulator import config
-from emulator.app import Emulator
 from emulator.composition import Composition
 from emulator.deploy.seeds import Seeds
 from emulator.gateway import hosts
@@ -22,24 +21,27 @@ from tests.operations.calling import running
 from tests.waiting import until
 
 
-async def test_the_certificates_are_there_when_a_start_returns(tmp_path, monkeypatch):
-    """Programs are told of the file from then on; here it is written after the services were loaded."""
-    usual, loaded = hosts.write_bundle, threading.Event()
+async def test_commands_that_run_after_a_start_find_the_certificates(tmp_path, monkeypatch):
+    """However long these take; the start does not wait for them."""
+    usual, started = hosts.write_bundle, threading.Event()
+    found = []
 
     def late(*paths):
-        assert loaded.wait(30)
+        assert started.wait(30)
         usual(*paths)
 
+    async def run(seeds, command, environment):
+        found.append((tmp_path / "state" / "ca" / "bundle.pem").is_file())
+        return 0, ""
+
     monkeypatch.setattr(hosts, "write_bundle", late)
-    usual_once = Emulator._deploy_declared
+    monkeypatch.setattr(Seeds, "_run", run)
+    (tmp_path / "localyun.yaml").write_text("hooks: {ready: [make]}\n")
+    async with running(tmp_path, resources=config.load({}, {}, tmp_path).config.resources):
+        started.set()
+        await until(lambda: found)
 
-    async def deployed(emulator, services):
-        await usual_once(emulator, services)
-        loaded.set()
-
-    monkeypatch.setattr(Emulator, "_deploy_declared", deployed)
-    async with running(tmp_path) as site:
-        assert (site.emulator.config.state / "ca" / "bundle.pem").is_file()
+    assert found == [True]
 
 
 async def test_the_proxy_is_told_when_the_certificates_are_there(tmp_path, monkeypatch):
