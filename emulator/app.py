@@ -10,7 +10,7 @@ Two emulators can live in one process; nothing here or below keeps state outside
 import asyncio
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -59,6 +59,7 @@ from emulator.wire.request import Front
 
 if TYPE_CHECKING:
     from emulator.composition import Composition
+    from emulator.deploy.seeds import Seeds
     from emulator.joining import Foundation
 
 _log = logging.getLogger(__name__)
@@ -177,13 +178,10 @@ class Emulator:
         await self._listen(self._pipeline, authority, proxy)
         self._addresses = Addresses(self._server, secret, self.keys, self.config.state, folder / "ca")
 
-        bundle = Bundle(authority, self._addresses.bundle)
-
-        def renew() -> None:
-            self._background.spawn(bundle.prepare(), "certificates")
-
-        renew()  # instances wait for it
-        names = FunctionNames(policy, authority, renew)
+        self._bundle = bundle = Bundle(authority, self._addresses.bundle)
+        self._closing.push_async_callback(bundle.close)
+        bundle.renew()
+        names = FunctionNames(policy, authority, bundle)
         services = await self._load_services(database, timers, work, names, bundle)
         services.clock_moved(self._clock)
         await services.start()
@@ -231,9 +229,27 @@ class Emulator:
         database.lock.set_patience(waits=False)
         loaded.set_result(None)
         self._is_loaded = True
-        await self._deploy_declared(services)
-        if services.declared is not None:
-            self._background.spawn(services.declared.ready(self._addresses.surroundings()), "hooks")
+        await self._unless_stopped(self._deploy_declared(services))
+        if services.declared is not None and not self.stopped.is_set():
+            self._background.spawn(self._run_commands(services.declared), "hooks")
+
+    async def _run_commands(self, declared: "Seeds") -> None:
+        """Run the commands that the configuration names; they may read the file of certificates."""
+        await self._bundle.settled()
+        await declared.ready(self._addresses.surroundings())
+
+    async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> None:
+        """Wait for *work*, but break it off when a signal or a request asks for the end meanwhile."""
+        working = asyncio.ensure_future(work)
+        stopping = asyncio.ensure_future(self.stopped.wait())
+        try:
+            await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopping.cancel()
+            working.cancel()
+        await asyncio.wait([working])
+        if not working.cancelled():
+            working.result()
 
     def _console(self, services: "Composition", lab: Lab) -> ConsoleFront:
         """Return the front of the console, whose pages are imported with the first request."""
@@ -372,8 +388,12 @@ class Emulator:
             **await self.services.status(),
         }
 
-    def proxy(self) -> dict[str, Any]:
-        """Return the addresses of the proxy: for calls to the emulator alone, and for calls to any public host."""
+    async def proxy(self) -> dict[str, Any]:
+        """Return the addresses of the proxy: for calls to the emulator alone, and for calls to any public host.
+
+        Whoever asks reads the file of the private authority next, so its certificates are there when this returns.
+        """
+        await self._bundle.settled()
         return {
             name: self._addresses.proxy(user) for name, user in (("served", SERVED_ONLY), ("forwarding", FORWARDING))
         }
@@ -413,10 +433,13 @@ class Emulator:
         Without a *scope* the clock returns to the machine's time too.
         """
         async with self._lab.checkpoints.kept_out():  # a restore that runs meanwhile would be half deleted
-            if any(scope.values()):
+            if any(scope.values()) and not scope.get("service"):
                 return await self.services.reset(scope)
-            await self._lab.forget(self.services.forget)
-            await self.services.seed()
+            with self._entrance.closed():  # until the resources of the configuration are there again
+                if scope.get("service"):
+                    return await self.services.reset(scope)
+                await self._lab.forget(self.services.forget)
+                await self.services.seed()
         await self._deploy_declared(self.services)
         return {"status": "reset"}
 

@@ -101,6 +101,7 @@ class Composition:
         self._closing.push_async_callback(self._services.pool.close)
         self._closing.push_async_callback(self._functions.close)
         await self._functions.start(self._config.functions)
+        self._messages.deliver()
         self._closing.push_async_callback(self._services.flow_http.close)
         self._closing.push_async_callback(self._workflow.close)
         await self._workflow.start()
@@ -168,6 +169,7 @@ class Composition:
         self._messages.resume()
         await asyncio.sleep(0)  # lets waiting requests proceed: the emulator is not served yet
         await self._functions.resume()
+        self._messages.deliver()
         await asyncio.sleep(0)
         await self._workflow.resume()
 
@@ -368,7 +370,7 @@ class Composition:
         ]
 
     async def status(self) -> dict[str, Any]:
-        """Return the content of the emulator: functions, resources, regions, waiting triggers, `problems`, hooks left.
+        """Return the content of the emulator: functions, resources, regions, waiting triggers, `problems`, work left.
 
         Names, triggers and counts are each taken in a turn of its own: there may be thousands.
         """

@@ -63,6 +63,11 @@ class Foundation:
     trusted: Callable[[], Awaitable[None]]
     bench: Bench
 
+    async def own_authority(self) -> Path:
+        """Return the file of the private authority once it is there, or cannot be made."""
+        await self.trusted()
+        return self.authority
+
 
 class Services:
     """All services, joined. One object per emulator."""
@@ -85,7 +90,7 @@ class Services:
         self.pool, self.functions = self._functions(base, rights)
         self.messages.connect(TopicCalls(self.functions), self.functions.sources)
         self.objects.connect(ObjectTriggers(self.functions))
-        self.flow_http = FlowHttp(pushes, home, base.authority, base.bench.faults)
+        self.flow_http = FlowHttp(pushes, home, base.own_authority, base.bench.faults)
         self.workflow = self._workflow(base, rights)
         base.bench.mocks.check = TaskNames(self.workflow, base.tenant).check
 
@@ -97,7 +102,7 @@ class Services:
             pushes,
             certificate_url=lambda: f"{base.address}/_localyun/{CERTIFICATE_PAGE}",
             home=home,
-            trusted=base.authority,
+            trusted=base.own_authority,
         )
         return MessageService(
             base.database,

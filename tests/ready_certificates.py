@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from emulator.http.certificate_files import times
 from emulator.http.certificates import COMMON, REGIONS, authority_path
 from emulator.kernel.clock import SystemClock
 
@@ -43,5 +44,5 @@ def made() -> Path:
 
     folder = Path(tempfile.mkdtemp(prefix="localyun-certificates-"))
     atexit.register(shutil.rmtree, folder)
-    minting.main([str(folder), str(SystemClock().now()), COMMON, *REGIONS])
+    minting.main([str(folder), *map(str, times(SystemClock())), COMMON, *REGIONS])
     return folder

@@ -1,7 +1,6 @@
 """The services that flows call: functions, queues and topics, and HTTP, behind ports of the workflow service."""
 
 import json
-from pathlib import Path
 from typing import ClassVar
 from urllib.parse import urlsplit
 
@@ -21,7 +20,7 @@ from emulator.services.mns.errors import MnsError
 from emulator.services.mns.ports import DIALECT, subject
 from emulator.services.mns.queues.message import MessageReceipt
 from emulator.services.mns.service import MessageService
-from emulator.services.mns.topics.push import GuardedClients, Home, PushPolicy
+from emulator.services.mns.topics.push import GuardedClients, Home, PushPolicy, Trusted
 from emulator.services.workflow.ports import (
     FunctionReply,
     FunctionResource,
@@ -158,7 +157,7 @@ class FlowHttp:
     calls to them do not leave the process.
     """
 
-    def __init__(self, policy: PushPolicy, home: Home, trusted: Path, interference: Interference) -> None:
+    def __init__(self, policy: PushPolicy, home: Home, trusted: Trusted, interference: Interference) -> None:
         self._clients = GuardedClients(policy, trusted)
         self._home = home
         self._interference = interference

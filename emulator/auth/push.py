@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from emulator.http.certificate_files import times
 from emulator.kernel.clock import Clock
 from emulator.kernel.tasks import TaskGroup, kill, start_module
 
@@ -97,7 +98,7 @@ class PushSigner:
         return task
 
     async def _start(self) -> "_Child":
-        arguments = (str(self._folder), str(self._clock.now()))
+        arguments = (str(self._folder), *map(str, times(self._clock)))
         pipe = asyncio.subprocess.PIPE
         try:
             process = await start_module("emulator.auth.push_child", *arguments, stdin=pipe, stdout=pipe)

@@ -1,8 +1,9 @@
 """Signs pushes. Run as a child of the server, which never imports ``cryptography`` itself.
 
-``python -m emulator.auth.push_child FOLDER NOW_MS`` sees to it that FOLDER has ``key.pem`` and ``certificate.pem``,
-writes the certificate as its first frame, and then answers every frame on its standard input with one that has the
-signature. A frame is four bytes of length and that many bytes. It ends with its input.
+``python -m emulator.auth.push_child FOLDER EARLIER_MS LATER_MS`` sees to it that FOLDER has ``key.pem`` and
+``certificate.pem``, valid at both times, writes the certificate as its first frame, and then answers every frame on its
+standard input with one that has the signature. A frame is four bytes of length and that many bytes. It ends with its
+input.
 """
 
 import datetime
@@ -26,14 +27,14 @@ RENEWAL_DAYS: Final = 30
 _FRAME_HEAD: Final = 4
 
 
-def main(folder: Path, now: int, source: BinaryIO, sink: BinaryIO) -> None:
+def main(folder: Path, times: tuple[int, int], source: BinaryIO, sink: BinaryIO) -> None:
     """Sign until the input ends.
 
     Raises: OSError.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     key = _key(folder / "key.pem")
-    _write_frame(sink, _certificate(folder / "certificate.pem", key, now))
+    _write_frame(sink, _certificate(folder / "certificate.pem", key, times))
     while len(head := source.read(_FRAME_HEAD)) == _FRAME_HEAD:
         text = source.read(int.from_bytes(head, "big"))
         _write_frame(sink, key.sign(text, padding.PKCS1v15(), hashes.SHA1()))  # noqa: S303 - what receivers verify
@@ -53,12 +54,13 @@ def _key(path: Path) -> rsa.RSAPrivateKey:
     return made
 
 
-def _certificate(path: Path, key: rsa.RSAPrivateKey, now: int) -> bytes:
+def _certificate(path: Path, key: rsa.RSAPrivateKey, times: tuple[int, int]) -> bytes:
     """Return the certificate of *key*, made or renewed if need be: version 3, nothing before its first line."""
+    earlier, later = times
     try:
         content = path.read_bytes()
         certificate = x509.load_pem_x509_certificate(content)
-        is_good = certificate.public_key() == key.public_key() and ends_at(certificate) > now + RENEWAL_DAYS * DAY
+        is_good = certificate.public_key() == key.public_key() and ends_at(certificate) > later + RENEWAL_DAYS * DAY
     except (FileNotFoundError, ValueError):
         content, is_good = b"", False
     if is_good:
@@ -70,8 +72,8 @@ def _certificate(path: Path, key: rsa.RSAPrivateKey, now: int) -> bytes:
         .issuer_name(name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(_datetime(now - DAY))  # receivers in containers and virtual machines may be behind
-        .not_valid_after(_datetime(now + CERTIFICATE_DAYS * DAY))
+        .not_valid_before(_datetime(earlier - DAY))  # receivers in containers and virtual machines may be behind
+        .not_valid_after(_datetime(later + CERTIFICATE_DAYS * DAY))
         .sign(key, hashes.SHA256())
     )
     content = made.public_bytes(serialization.Encoding.PEM)
@@ -90,4 +92,4 @@ def _write_frame(sink: BinaryIO, content: bytes) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which closes the input when it is done
-    main(Path(sys.argv[1]), int(sys.argv[2]), sys.stdin.buffer, sys.stdout.buffer)
+    main(Path(sys.argv[1]), (int(sys.argv[2]), int(sys.argv[3])), sys.stdin.buffer, sys.stdout.buffer)

@@ -186,7 +186,8 @@ def start(settings: Settings, *, as_json: bool) -> int:
 def launch(settings: Settings, tie: "Tie | None" = None) -> "Client":
     """Start an emulator in the background, one that ends with *tie*; return a client for it when it is ready.
 
-    It then answers, and the commands that run after the start have ended, unless they take very long.
+    It then answers, its certificates are there, and the commands that run after the start have ended, unless they take
+    very long.
 
     Raises: CommandFailed.
     """
@@ -224,6 +225,7 @@ def launch(settings: Settings, tie: "Tie | None" = None) -> "Client":
     client = connect(settings, environ={})  # the emulator just started, whatever LOCALYUN_ENDPOINT says
     if not until(lambda: process.poll() is not None or not client.admin("GET", "status")["hooks"], HOOKS_TIMEOUT_S):
         note(_("the commands of hooks.ready still run; their output goes to the log"))
+    client.admin_address("proxy", "forwarding")  # answers when the certificates are there
     process.returncode = 0  # the process outlives this command; Popen must not warn that nobody waited for it
     return client
 

@@ -20,7 +20,7 @@ from emulator.kernel.clock import Clock
 from emulator.kernel.frozen import frozen, replace
 from emulator.kernel.identity import Tenant
 from emulator.kernel.phrases import Phrase, phrase
-from emulator.kernel.system import own_command
+from emulator.kernel.system import apart, end_session, own_command
 from emulator.kernel.tasks import kill
 from emulator.oss.model import BUCKET_ACLS, STORAGE_CLASSES, Caller
 from emulator.oss.service import LazyStorage
@@ -106,9 +106,14 @@ class Seeds:
             read_fault(part)
         self.problems: list[str] = []
         """The command that has failed since the start, if one has."""
-        self.commands_left = len(self._hooks)
-        """How many commands have still to end."""
+        self._deployments_left = len(self._deployments)
+        self._hooks_left = len(self._hooks)
         check(root.findings)
+
+    @property
+    def commands_left(self) -> int:
+        """How many deployments and commands have still to end."""
+        return self._deployments_left + self._hooks_left
 
     def apply_messaging(self, service: MessageService) -> None:
         """Create or change queues and topics; see `Declarations.apply`."""
@@ -217,19 +222,24 @@ class Seeds:
 
         Raises: ConfigError with the output of the command.
         """
-        for each in self._deployments:
-            code, said = await self._run(own_command("deploy", "--yes", each.text()), environment)
-            if code != 0:
-                raise ConfigError(
-                    placed(each.mark, Phrase("{name}: {problem}", name=".".join(each.path), problem=said))
-                )
+        self._deployments_left = len(self._deployments)
+        try:
+            for each in self._deployments:
+                code, said = await self._run(own_command("deploy", "--yes", each.text()), environment)
+                if code != 0:
+                    raise ConfigError(
+                        placed(each.mark, Phrase("{name}: {problem}", name=".".join(each.path), problem=said))
+                    )
+                self._deployments_left -= 1
+        finally:
+            self._deployments_left = 0
 
     async def ready(self, environment: Mapping[str, str]) -> None:
         """Run the commands in order, once the emulator is ready; one that fails is logged, a problem, and the last."""
         try:
             await self._run_hooks(environment)
         finally:
-            self.commands_left = 0
+            self._hooks_left = 0
 
     async def _run_hooks(self, environment: Mapping[str, str]) -> None:
         for each in self._hooks:
@@ -242,7 +252,7 @@ class Seeds:
                 self.problems.append(f"{FILE_NAME}:{each.mark.line}: {_failure(name, code, said)}")
                 _log.error(self.problems[-1])
                 return
-            self.commands_left -= 1
+            self._hooks_left -= 1
 
     async def _run(self, command: str | Sequence[str], environment: Mapping[str, str]) -> tuple[int, str]:
         """Run a shell line, or a program with arguments; return its exit code and output."""
@@ -252,15 +262,19 @@ class Seeds:
             "stdin": asyncio.subprocess.DEVNULL,
             "stdout": asyncio.subprocess.PIPE,
             "stderr": asyncio.subprocess.STDOUT,
+            **apart(),
         }
         if isinstance(command, str):
-            process = await asyncio.create_subprocess_shell(command, **how)
+            beginning = asyncio.ensure_future(asyncio.create_subprocess_shell(command, **how))
         else:
-            process = await asyncio.create_subprocess_exec(*command, **how)
+            beginning = asyncio.ensure_future(asyncio.create_subprocess_exec(*command, **how))
         try:
+            process = await asyncio.shield(beginning)
             output, _ = await process.communicate()
         except asyncio.CancelledError:
+            process = await beginning  # the loop would end the shell alone
             kill(process)
+            end_session(process.pid)  # what a shell has started would go on with whatever emulator comes next
             raise
         return process.returncode or 0, output.decode("utf-8", "replace").strip()[-_SHOWN:]
 

@@ -150,7 +150,7 @@ class RunningEmulator(Protocol):
 
     async def status(self) -> dict[str, Any]: ...  # noqa: D102
 
-    def proxy(self) -> dict[str, Any]: ...  # noqa: D102
+    async def proxy(self) -> dict[str, Any]: ...  # noqa: D102
 
     def metrics(self) -> bytes: ...  # noqa: D102
 
@@ -180,9 +180,9 @@ async def status(emulator: RunningEmulator, call: OperationRequest) -> dict[str,
 
 
 @operation("proxy", "GET /proxy")
-def proxy(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
+async def proxy(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
     """The addresses of the proxy, which contain the secret of this run."""
-    return emulator.proxy()
+    return await emulator.proxy()
 
 
 @operation("metrics", "GET /metrics", right=ANYONE_LOCAL)

@@ -184,6 +184,7 @@ class Entrance:
         self.refusals = Refusals(authenticator)
         self.edits: Edits = _no_edits
         """Called with every request before it is served, for edited files that are being loaded."""
+        self._closers = 0
         self._policy = policy
         self._clock = clock
         self._account = account
@@ -191,13 +192,16 @@ class Entrance:
 
     @contextmanager
     def closed(self) -> Iterator[None]:
-        """Make new requests wait while the context lasts, as they do before the services are loaded."""
-        opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.loaded = opened
+        """Make new requests wait while any such context lasts, as they do before the services are loaded."""
+        if not self._closers:
+            self.loaded = asyncio.get_running_loop().create_future()
+        self._closers += 1
         try:
             yield
         finally:
-            opened.set_result(None)
+            self._closers -= 1
+            if not self._closers:
+                self.loaded.set_result(None)
 
     async def once_loaded(self) -> None:
         """Wait until requests are let in."""

@@ -16,6 +16,7 @@ from emulator.http.certificates import CertificateAuthority, MintingFailed, is_a
 from emulator.http.message import Request
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import FUNCTION_SUFFIX, REGION_SUFFIX
+from emulator.kernel.tasks import TaskGroup
 from emulator.redirect.environment import write_bundle
 
 _log = logging.getLogger(__name__)
@@ -162,33 +163,6 @@ def _region(label: str) -> str:
     return next((label.removesuffix(each) for each in _NETWORKS if label.endswith(each)), label)
 
 
-class FunctionNames:
-    """Has host names of functions answered, and certified for HTTPS (Function Compute's port `HostNames`).
-
-    *renew* is called when certificates have to be made.
-    """
-
-    def __init__(self, policy: HostPolicy, authority: CertificateAuthority, renew: Callable[[], None]) -> None:
-        self._policy = policy
-        self._authority = authority
-        self._renew = renew
-
-    def allow(self, host: str, *, https: bool) -> None:
-        """Answer *host* from now on, with *https* over TLS as well."""
-        self._policy.allow(host, _FRONT)
-        if https and self._authority.register(host):
-            self._renew()
-
-    def emulates(self, host: str) -> bool:
-        """Whether *host* (normalised) is answered here, now, and is no name of this machine."""
-        return self._policy.emulates(host)
-
-    def forget(self, host: str) -> None:
-        """Answer *host* no longer; the authority goes on permitting it until the next start."""
-        self._policy.forget(host)
-        self._authority.unregister(host)
-
-
 CERTIFICATE_PAUSES_S = (0.0, 10.0, 60.0)
 """Seconds before certificates are made, and after each failed try."""
 
@@ -196,21 +170,51 @@ CERTIFICATE_PAUSES_S = (0.0, 10.0, 60.0)
 class Bundle:
     """The file of certificates that programs trust: the private authority's, and those of this machine.
 
-    It is there a moment after the emulator listens, because making the authority takes as long as the start.
+    It is there a moment after the emulator listens, because making the authority takes as long as the start, and it is
+    written anew when a name needs a new certificate.
     """
 
     def __init__(self, authority: CertificateAuthority, file: Path) -> None:
         self._authority = authority
         self._file = file
-        self._settled = asyncio.Event()
+        self._tasks = TaskGroup("certificates")
+        self._tries: set[asyncio.Future[None]] = set()
+        self._closed = False
         self._alone = asyncio.Lock()
         """Held while the file is written: there is one draft of it in a process."""
 
-    async def prepare(self) -> None:
-        """Make what is missing of the authority and its certificates, and write the file.
+    def renew(self) -> None:
+        """Have what is missing of the authority and its certificates made, and the file written.
 
         On a machine that is busy beyond measure it is tried again.
         """
+        if self._closed:
+            return
+        tried: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._tries.add(tried)
+
+        def over(_: object) -> None:
+            self._tries.discard(tried)
+            if not tried.done():
+                tried.set_result(None)
+
+        # not in a finally of the task: one that is ended before its first step never gets there
+        self._tasks.spawn(self._prepare(over), "certificates").add_done_callback(over)
+
+    async def settled(self) -> None:
+        """Wait until the file is written, or the first try to do so has failed; also while it is written anew.
+
+        A program that read it earlier would find none, or one without its name, and Node.js looks for it only once.
+        """
+        while self._tries:
+            await asyncio.wait(self._tries)
+
+    async def close(self) -> None:
+        """Make no more certificates; nobody waits for them any longer."""
+        self._closed = True
+        await self._tasks.close()
+
+    async def _prepare(self, over: Callable[[object], None]) -> None:
         for pause_s in CERTIFICATE_PAUSES_S:
             await asyncio.sleep(pause_s)
             try:
@@ -222,11 +226,32 @@ class Bundle:
             else:
                 return
             finally:
-                self._settled.set()
+                over(None)
 
-    async def settled(self) -> None:
-        """Wait until the file is written, or the first try to do so has failed.
 
-        A program that read it earlier would find none, and Node.js looks for it only once.
-        """
-        await self._settled.wait()
+class FunctionNames:
+    """Has host names of functions answered, and certified for HTTPS (Function Compute's port `HostNames`)."""
+
+    def __init__(self, policy: HostPolicy, authority: CertificateAuthority, bundle: Bundle) -> None:
+        self._policy = policy
+        self._authority = authority
+        self._bundle = bundle
+
+    def allow(self, host: str, *, https: bool) -> None:
+        """Answer *host* from now on, with *https* over TLS as well."""
+        self._policy.allow(host, _FRONT)
+        if https and self._authority.register(host):
+            self._bundle.renew()
+
+    async def certified(self) -> None:
+        """Wait until programs that read the authority's file trust every name allowed, or until that has failed."""
+        await self._bundle.settled()
+
+    def emulates(self, host: str) -> bool:
+        """Whether *host* (normalised) is answered here, now, and is no name of this machine."""
+        return self._policy.emulates(host)
+
+    def forget(self, host: str) -> None:
+        """Answer *host* no longer; the authority goes on permitting it until the next start."""
+        self._policy.forget(host)
+        self._authority.unregister(host)

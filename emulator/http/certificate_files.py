@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from emulator.kernel.clock import DAY, Millis
+from emulator.kernel.clock import DAY, FURTHEST, Clock, Millis
 from emulator.kernel.frozen import frozen
 
 PERMITTED_DOMAINS: Final = ("aliyuncs.com", "fcapp.run", "localhost")
@@ -70,6 +70,20 @@ class Facts:
         return f"localyun not-after={self.not_after} key-id={self.key_id} names={','.join(self.names)}\n".encode(
             "ascii"
         )
+
+
+_LAST: Final = Millis(FURTHEST - 10 * 366 * DAY)
+"""The latest time that certificates go by: none can end after the year 9999, and none lasts for more than ten years."""
+
+
+def times(clock: Clock) -> tuple[Millis, Millis]:
+    """Return the earlier and the later of the machine's time and the emulator's.
+
+    Certificates are valid at both: clients judge them by the machine's time, programs under libfaketime by the
+    emulator's.
+    """
+    machine, emulator = clock.system(), clock.now()
+    return min(machine, emulator), min(max(machine, emulator), _LAST)
 
 
 def authority_path(folder: Path) -> Path:

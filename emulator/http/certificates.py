@@ -35,6 +35,7 @@ from emulator.http.certificate_files import (
     leaf_names,
     leaf_of,
     leaf_path,
+    times,
 )
 from emulator.kernel.clock import DAY, Clock, Millis
 from emulator.kernel.tasks import TaskGroup, kill, start_module
@@ -56,9 +57,9 @@ class MintingFailed(Exception):
 class CertificateAuthority:
     """Keeps ``ca.pem``, its key and the leaves in *folder*; hands out server contexts.
 
-    *accepts* decides whether the emulator serves a host name. *clock* has to be real time, since clients judge the
-    certificates by theirs. Of *domains* those that are addresses or no host names are ignored; they are served over
-    plain HTTP all the same. At most *contexts* names are kept ready in memory.
+    *accepts* decides whether the emulator serves a host name. Certificates are valid by the machine's time and by that
+    of *clock*. Of *domains* those that are addresses or no host names are ignored; they are served over plain HTTP all
+    the same. At most *contexts* names are kept ready in memory.
     """
 
     def __init__(
@@ -181,7 +182,7 @@ class CertificateAuthority:
 
     def _kept(self, leaf: str) -> ssl.SSLContext | None:
         renewal, context = self._contexts.get(leaf, (Millis(0), None))
-        if context is None or renewal <= self._clock.now():
+        if context is None or renewal <= times(self._clock)[1]:
             return None
         self._contexts.move_to_end(leaf)
         return context
@@ -196,12 +197,12 @@ class CertificateAuthority:
             return None
         renewal = Millis(leaf.not_after - LEAF_RENEWAL_DAYS * DAY)
         good = leaf.key_id == authority.key_id and leaf.names == leaf_names(name)
-        return renewal if good and renewal > self._clock.now() else None
+        return renewal if good and renewal > times(self._clock)[1] else None
 
     def _good_authority(self) -> Facts | None:
         """Read the facts of the authority on disk; None when it has to be made now."""
         facts = authority_facts(self._folder)
-        return facts if facts is not None and is_good_authority(facts, self._clock.now(), self._domains) else None
+        return facts if facts is not None and is_good_authority(facts, times(self._clock)[1], self._domains) else None
 
     async def _mint(self, names: list[str]) -> None:
         """Wait until a child has made certificates for *names*; each is made once however many wait for it."""
@@ -236,7 +237,7 @@ class CertificateAuthority:
     async def _run_child(self, names: list[str]) -> str | None:
         """Run the child for *names*; return None, or why it failed."""
         permits = [word for domain in self._domains for word in ("--permit", domain)]
-        arguments = [*permits, str(self._folder), str(self._clock.now()), *names]
+        arguments = [*permits, str(self._folder), *map(str, times(self._clock)), *names]
         nothing = asyncio.subprocess.DEVNULL
         try:
             child = await start_module("emulator.http.minting", *arguments, stdin=nothing, stdout=nothing)

@@ -1,8 +1,9 @@
 """Makes certificates. Run as a short-lived child of the server, which never imports ``cryptography`` itself.
 
-``python -m emulator.http.minting [--permit DOMAIN]... FOLDER NOW_MS [NAME]...`` sees to it that FOLDER has a
-certificate authority that permits the domains, and a leaf for each name. Every file that is made begins with a line of
-facts, so that the server can see from the text alone whether it is still good; programs that read PEM skip that line.
+``python -m emulator.http.minting [--permit DOMAIN]... FOLDER EARLIER_MS LATER_MS [NAME]...`` sees to it that FOLDER
+has a certificate authority that permits the domains, and a leaf for each name, valid at both times and for a while
+after the later one. Every file that is made begins with a line of facts, so that the server can see from the text alone
+whether it is still good; programs that read PEM skip that line.
 
 The authority is bound by its name constraints to the emulated clouds' suffixes, to ``localhost`` and to loopback
 addresses: whoever gets hold of its key cannot use it to pose as anything else. Source: RFC 5280 section 4.2.1.10.
@@ -50,19 +51,23 @@ def main(arguments: list[str]) -> None:
 
     parser = argparse.ArgumentParser(prog="python -m emulator.http.minting")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("now", type=int)
+    parser.add_argument("earlier", type=int)
+    parser.add_argument("later", type=int)
     parser.add_argument("--permit", action="append", default=[])
     parser.add_argument("names", nargs="*")
     options = parser.parse_args(arguments)
     options.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    now = Millis(options.now)
-    key, certificate = _authority(options.folder, now, options.permit)
+    times = Millis(options.earlier), Millis(options.later)
+    key, certificate = _authority(options.folder, times, options.permit)
     for name in options.names:
-        _mint_leaf(options.folder, name, now, key, certificate)
+        _mint_leaf(options.folder, name, times, key, certificate)
     _prune(options.folder)
 
 
-def _authority(folder: Path, now: Millis, permit: list[str]) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
+_Times = tuple[Millis, Millis]
+
+
+def _authority(folder: Path, times: _Times, permit: list[str]) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
     """Load the authority, made or renewed if need be.
 
     A renewal keeps the key and the subject, so the leaves stay valid, as do clients that still hold the older file.
@@ -70,23 +75,23 @@ def _authority(folder: Path, now: Millis, permit: list[str]) -> tuple[ec.Ellipti
     facts = authority_facts(folder)
     domains = sorted({*PERMITTED_DOMAINS, *permit, *(facts.names if facts else ())})
     key = _load_key(key_path(folder))
-    if key is not None and facts is not None and is_good_authority(facts, now, permit):
+    if key is not None and facts is not None and is_good_authority(facts, times[1], permit):
         return key, x509.load_pem_x509_certificate(authority_path(folder).read_bytes())
     if key is None:
         key = ec.generate_private_key(ec.SECP256R1())
         write_private(key_path(folder), _key_pem(key))
-    certificate = _self_signed(key, domains, now)
+    certificate = _self_signed(key, domains, times)
     facts = Facts(not_after=ends_at(certificate), key_id=_key_id(key), names=tuple(domains))
     write_private(authority_path(folder), facts.line() + _pem(certificate))
     return key, certificate
 
 
-def _self_signed(key: ec.EllipticCurvePrivateKey, domains: list[str], now: Millis) -> x509.Certificate:
+def _self_signed(key: ec.EllipticCurvePrivateKey, domains: list[str], times: _Times) -> x509.Certificate:
     permitted: list[x509.GeneralName] = [x509.DNSName(domain) for domain in domains]
     permitted += [x509.IPAddress(ipaddress.ip_network(network)) for network in _LOOPBACK_NETWORKS]
     subject = _subject(f"localyun local CA {_key_id(key)[:8]}")
     return (
-        _builder(subject, subject, key.public_key(), now, _datetime(now + AUTHORITY_DAYS * DAY))
+        _builder(subject, subject, key.public_key(), times[0], _datetime(times[1] + AUTHORITY_DAYS * DAY))
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(signs_certificates=True), critical=True)
         .add_extension(x509.NameConstraints(permitted_subtrees=permitted, excluded_subtrees=None), critical=True)
@@ -96,12 +101,12 @@ def _self_signed(key: ec.EllipticCurvePrivateKey, domains: list[str], now: Milli
 
 
 def _mint_leaf(
-    folder: Path, name: str, now: Millis, signer: ec.EllipticCurvePrivateKey, issuer: x509.Certificate
+    folder: Path, name: str, times: _Times, signer: ec.EllipticCurvePrivateKey, issuer: x509.Certificate
 ) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
-    end = min(_datetime(now + LEAF_DAYS * DAY), _datetime(ends_at(issuer)))
+    end = min(_datetime(times[1] + LEAF_DAYS * DAY), _datetime(ends_at(issuer)))
     certificate = (
-        _builder(_subject(name), issuer.subject, key.public_key(), now, end)
+        _builder(_subject(name), issuer.subject, key.public_key(), times[0], end)
         .add_extension(x509.SubjectAlternativeName(_alternatives(name)), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(signs_certificates=False), critical=True)
@@ -125,7 +130,7 @@ def _alternatives(leaf: str) -> list[x509.GeneralName]:
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: Millis, end: datetime.datetime
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, begin: Millis, end: datetime.datetime
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
@@ -133,7 +138,7 @@ def _builder(
         .issuer_name(issuer)
         .public_key(key)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(_datetime(now - DAY))  # clients in containers and virtual machines may be behind
+        .not_valid_before(_datetime(begin - DAY))  # clients in containers and virtual machines may be behind
         .not_valid_after(end)
     )
 

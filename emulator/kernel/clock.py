@@ -2,7 +2,7 @@
 
 Every rule of the emulator takes ``now`` as an argument; the start of a request is read once and passed on. The
 emulator's time is the system's plus an offset, or frozen, and only moves forward. What belongs to the outside world
-(the date window of signatures, certificates) goes by `Clock.system`, spans by `Clock.monotonic`.
+(the date window of signatures) goes by `Clock.system`, spans by `Clock.monotonic`.
 """
 
 import time
@@ -15,6 +15,9 @@ SECOND = 1_000
 MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
+
+FURTHEST = Millis(253_402_300_799_999)
+"""The last millisecond of the year 9999, after which dates cannot be written."""
 
 
 class Clock(Protocol):

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager, contextmanager
 from heapq import nsmallest
 from typing import Any
 
-from emulator.kernel.clock import SECOND, AdjustableClock, Millis
+from emulator.kernel.clock import FURTHEST, SECOND, AdjustableClock, Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.instrumentation import Busy, Observed, Upcoming, Waiting, Watchers
 from emulator.kernel.timers import AT_ONCE, LoopTimers
@@ -54,9 +54,6 @@ SETTLE_S = 5.0
 
 STEP_SETTLE_S = 60.0
 """Seconds that a move waits at one timer for the work it set off; a function runs in real time, at most ten minutes."""
-
-FURTHEST = Millis(253_402_300_799_999)
-"""The last millisecond of the year 9999, after which dates cannot be written."""
 
 NEXT_LISTED = 50
 

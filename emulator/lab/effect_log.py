@@ -23,7 +23,7 @@ _OWN_SERVICES = frozenset({"admin", "console", "sink", "deployments", "-"})
 
 
 class EffectLog:
-    """Writes the effects of the *journal* from `start` to `close`, and answers traces.
+    """Writes the effects of the *journal*, those from before `start` too, until `close`, and answers traces.
 
     While the emulator's time *stands_still*, all durations are recorded as 0.
     """
@@ -37,7 +37,6 @@ class EffectLog:
 
     def start(self) -> None:
         """Start writing."""
-        self._seen = self._journal.count
         self._arm()
 
     def close(self) -> None:

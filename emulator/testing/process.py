@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from emulator import config
 from emulator.kernel import system
@@ -80,11 +80,12 @@ class Emulator:
         folder = Path(self._closing.enter_context(tempfile.TemporaryDirectory(prefix="localyun-")))
         state = Path(self._kept_state) if self._kept_state is not None else folder / "state"
         self._log = folder / "server.log"
+        before = _recorded(state)
         try:
             self._process = self._spawn(state, folder)
             self._closing.callback(self._end)
             _load_kit()
-            self._wait(state)
+            self._wait(state, before)
             kit = kit_at(state)
             self._closing.callback(kit.close)
             self._await_hooks(kit)
@@ -118,7 +119,6 @@ class Emulator:
         tie = self._closing.enter_context(Tie(folder))
         environment |= self._environment | tie.environment
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
-        (state / "endpoint.json").unlink(missing_ok=True)
         with (folder / "server.log").open("wb") as log:
             return subprocess.Popen(  # noqa: S603 - our own program
                 [*words, *self._options],
@@ -130,21 +130,19 @@ class Emulator:
                 **system.apart(),
             )
 
-    def _wait(self, state: Path) -> None:
-        """Wait until the emulator has written its address. Raises: TestingError."""
+    def _wait(self, state: Path, before: Any) -> None:
+        """Wait until the emulator has written its address, over *before*, an earlier one's. Raises: TestingError."""
         clock = SystemClock()
         deadline = clock.monotonic() + START_S
         process = self._process
         while process is not None and clock.monotonic() < deadline:
+            if _recorded(state) not in (None, before):
+                return
             try:
-                json.loads((state / "endpoint.json").read_text(encoding="utf-8"))
-            except (OSError, ValueError):
-                try:
-                    process.wait(_LOOK_S)
-                except subprocess.TimeoutExpired:
-                    continue
-                break
-            return
+                process.wait(_LOOK_S)
+            except subprocess.TimeoutExpired:
+                continue
+            break
         raise TestingError(f"the emulator did not start:\n{self.output() or '(it wrote nothing)'}")
 
     def _await_hooks(self, kit: "Localyun") -> None:
@@ -165,6 +163,14 @@ class Emulator:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def _recorded(state: Path) -> Any:
+    """Return what an emulator of the folder has written of itself; None when there is nothing, or half of it."""
+    try:
+        return json.loads((state / "endpoint.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
 
 
 def _load_kit() -> None:

@@ -1,5 +1,6 @@
 """The image and the compose file agree with the program."""
 
+import json
 import os
 import re
 import stat
@@ -54,6 +55,29 @@ def test_everything_that_is_copied_is_there_and_not_ignored():
 def test_health_check_is_executable():
     """The image runs it as a program."""
     assert (DOCKER / "healthcheck").stat().st_mode & stat.S_IXUSR
+
+
+@pytest.mark.parametrize("left", [0, 1, None])
+def test_container_is_healthy_once_nothing_is_left_to_do(tmp_path, left):
+    """Whoever waits for it finds what localyun.yaml deploys; it is not healthy either where nothing answers."""
+    ca, trust = tmp_path / "ca", tmp_path / "trust"
+    for folder in (ca, trust):
+        folder.mkdir()
+    for name in ("ca.pem", "bundle.pem"):
+        (ca / name).write_text(name)
+    said = json.dumps({"functions": [], "hooks": left, "counts": {}}, indent=2)  # as `status` prints it
+    (tmp_path / "localyun").write_text("#!/bin/sh\nexit 3\n" if left is None else f"#!/bin/sh\necho '{said}'\n")
+    (tmp_path / "localyun").chmod(0o755)
+    path = os.pathsep.join((str(tmp_path), os.environ["PATH"]))
+
+    done = subprocess.run(
+        [DOCKER / "healthcheck"],
+        env={"PATH": path, "LOCALYUN_STATE": str(tmp_path), "LOCALYUN_TRUST_DIR": str(trust)},
+        timeout=30,
+    )
+
+    assert (done.returncode == 0) is (left == 0)
+    assert sorted(each.name for each in trust.iterdir()) == (["bundle.pem", "ca.pem"] if left == 0 else [])
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,7 @@ class TopicMachine(RuleBasedStateMachine):
 
         async def start():
             self.service.start()
+            self.service.deliver()
 
         self.runner.run(start())
         self.settle()

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from emulator.cli import background, endpoint
 from emulator.cli.background import handling
-from emulator.cli.client import Client, connect, until
+from emulator.cli.client import Client, connect
 from emulator.cli.commands.server import end, variables
 from emulator.cli.output import CommandFailed, NoEmulator, WrongUsage, _, complain, enumerated, note, reason_of
 from emulator.config import Settings
@@ -33,9 +33,6 @@ from emulator.redirect.environment import (
     without_real_keys,
     write_bundle,
 )
-
-AUTHORITY_TIMEOUT_S = 10.0
-"""Seconds to wait for the certificate authority, which an emulator makes a moment after its first answers."""
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
@@ -137,12 +134,13 @@ def _address(client: Client, state: Path) -> dict[str, str]:
     https = client.endpoint.https or client.admin_address(
         "status", "https"
     )  # where LOCALYUN_ENDPOINT gives only the address for http
+    proxy = client.admin_address("proxy", "forwarding")  # answers when the certificates are there
     bundle = _bundle(state / "ca")
     if https is None or bundle is None:
         text = _("there is no certificate authority in {state}, so the command's https calls to the cloud will fail")
         complain(text.format(state=state))
     port = urlsplit(https).port if https is not None else None
-    return hook_environment(http.port or 80, port, bundle, client.admin_address("proxy", "forwarding"))
+    return hook_environment(http.port or 80, port, bundle, proxy)
 
 
 def _bundle(folder: Path) -> Path | None:
@@ -151,7 +149,7 @@ def _bundle(folder: Path) -> Path | None:
     It is kept in the state folder, because programs that the command leaves running still read it.
     """
     authority = folder / "ca.pem"
-    if not folder.is_dir() or not until(authority.is_file, AUTHORITY_TIMEOUT_S):
+    if not authority.is_file():
         return None
     trusted = "\0".join(f"{name}={os.environ.get(name, '')}" for name in CA_VARIABLES)
     bundle = folder / f"bundle-{hashlib.sha256(trusted.encode()).hexdigest()[:12]}.pem"

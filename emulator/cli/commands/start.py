@@ -118,13 +118,13 @@ class Survivors:
 async def _serve(config: Config, starter: Starter, *, as_json: bool) -> None:
     asyncio.get_running_loop().set_exception_handler(LoopErrors(SystemClock()))
     with collection_put_off():
-        emulator = await started(config)
-    starter.watch(emulator.stopped.set)
+        emulator = await started(config, starter)
     survivors = Survivors(SystemClock())
     gc.callbacks.append(survivors)
     try:
         # In a thread, because it waits for the disk while calls wait to be served.
-        await asyncio.to_thread(_announce, config, emulator.keys, await emulator.status(), as_json)
+        if not emulator.stopped.is_set():
+            await asyncio.to_thread(_announce, config, emulator.keys, await emulator.status(), as_json)
         await emulator.stopped.wait()
     finally:
         gc.callbacks.remove(survivors)
@@ -133,8 +133,10 @@ async def _serve(config: Config, starter: Starter, *, as_json: bool) -> None:
         await emulator.stop()
 
 
-async def started(config: Config) -> Emulator:
+async def started(config: Config, starter: Starter) -> Emulator:
     """Return an emulator that listens; when an ``auto`` port was taken in the meantime, on the next pair of ports.
+
+    A signal and the end of its *starter* stop it from the beginning on.
 
     Raises: as `Emulator.start`; CommandFailed when no port nearby is free.
     """
@@ -145,6 +147,7 @@ async def started(config: Config) -> Emulator:
         for number in (signal.SIGINT, signal.SIGTERM):
             with contextlib.suppress(NotImplementedError):  # Windows: Ctrl-C interrupts asyncio.run instead
                 loop.add_signal_handler(number, emulator.stopped.set)
+        starter.watch(emulator.stopped.set)
         try:
             await emulator.start()
         except PortInUse as error:

@@ -4,10 +4,9 @@ import json
 import re
 from typing import Any
 
-from emulator.kernel.clock import Millis
+from emulator.kernel.clock import FURTHEST, Millis
 from emulator.kernel.frozen import fields_of, frozen
 from emulator.lab.checkpoints.soundness import ACCOUNT, REGION
-from emulator.lab.clock import FURTHEST
 from emulator.lab.errors import LabError, invalid
 from emulator.wire.dates import iso_millis
 

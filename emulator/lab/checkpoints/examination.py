@@ -12,10 +12,9 @@ from contextlib import closing, contextmanager
 from functools import cached_property
 from pathlib import Path
 
-from emulator.kernel.clock import Millis
+from emulator.kernel.clock import FURTHEST, Millis
 from emulator.lab.checkpoints.soundness import check_pages, check_rows, unsound
 from emulator.lab.checkpoints.store import FILES, TABLES
-from emulator.lab.clock import FURTHEST
 from emulator.lab.errors import LabError
 from emulator.storage.database import Database, StorageDamaged
 from emulator.storage.exchange import open_complete

@@ -8,8 +8,8 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator
 
+from emulator.kernel.clock import FURTHEST
 from emulator.kernel.identity import ACCOUNT_DIGITS
-from emulator.lab.clock import FURTHEST
 from emulator.lab.errors import LabError
 from emulator.services.mns.limits import PRIORITY
 from emulator.services.workflow.engine.language import TIMERS

@@ -217,6 +217,9 @@ class HostNames(Protocol):
     def allow(self, host: str, *, https: bool) -> None:
         """Answer *host* from now on, with *https* over TLS as well."""
 
+    async def certified(self) -> None:
+        """Wait until clients can trust the certificates of all names allowed over TLS, as far as they can be had."""
+
     def forget(self, host: str) -> None:
         """Stop answering *host*."""
 

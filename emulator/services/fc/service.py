@@ -139,6 +139,7 @@ class FunctionCompute:
     async def _go_on(self) -> None:
         self._expect_calls()
         self.unused_packages.remove_later(limits.CODE_SWEPT_AFTER_START_S)
+        await self.sources.domains.start()  # before calls that are resumed may ask for them
         self.provisioner.start()
         await self.sessions.start()
         self.async_queue.start()

@@ -115,10 +115,13 @@ class MessageService:
         await self._dead_letters.catch_up()
 
     def start(self) -> None:
-        """Resume from the tables: expiry, dead letters, overdue deliveries, the remains of deleted resources."""
+        """Resume from the tables: expiry, dead letters, the remains of deleted resources."""
         self._dead_letters.start()
         self._contents.retention.start()
         self._purge.start()
+
+    def deliver(self) -> None:
+        """Begin with deliveries, the overdue ones of the tables first, once all is there that they may lead to."""
         if self.serves_topics:
             self.courier.start()
 
@@ -155,12 +158,12 @@ class MessageService:
         self.topic_store.clear_topics()
 
     async def suspend(self) -> None:
-        """Break off what is under way: the tables are about to be replaced, and `start` goes on from them."""
+        """Break off what is under way: the tables are about to be replaced, and `resume` goes on from them."""
         self.end_polls()
         await self.courier.close()
 
     def resume(self) -> None:
-        """Resume from what the tables hold now, after `suspend` and after every timer has been dropped."""
+        """Resume as `start`, after `suspend` and after every timer has been dropped; `deliver` has to follow."""
         self._contents.retention.close()
         self._contents.renumber()
         self._dead_letters.close()

@@ -1,7 +1,7 @@
 """Which names a topic's push goes straight home for."""
 
 from emulator.adapters.messages import OwnNames
-from emulator.gateway.hosts import FunctionNames, HostPolicy
+from emulator.gateway.hosts import Bundle, FunctionNames, HostPolicy
 
 HOME = ("127.0.0.1", 8868)
 
@@ -16,9 +16,9 @@ class Authority:
         pass
 
 
-def test_a_custom_domain_leads_home_as_long_as_it_is_registered():
+def test_a_custom_domain_leads_home_as_long_as_it_is_registered(tmp_path):
     """Names of functions come and go at run time; names of the cloud are always the emulator's."""
-    names = FunctionNames(HostPolicy(()), Authority(), lambda: None)
+    names = FunctionNames(HostPolicy(()), Authority(), Bundle(Authority(), tmp_path / "bundle.pem"))
     own = OwnNames(names.emulates, "http://127.0.0.1:8868")
 
     before = own.find("www.shop.example")

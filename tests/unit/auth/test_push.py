@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from emulator.auth import push, push_child
 from emulator.auth.push import FRAME_HEAD, PushSigner, SigningFailed
+from emulator.http.certificate_files import times
 from emulator.kernel.clock import DAY, SystemClock, VirtualClock
 from tests.waiting import until
 
@@ -266,7 +267,7 @@ def test_the_child_answers_each_frame_until_its_input_ends(tmp_path):
     source = io.BytesIO(b"".join(len(text).to_bytes(FRAME_HEAD, "big") + text for text in frames) + b"\0\0")
     sink = io.BytesIO()
 
-    push_child.main(tmp_path / "new", SystemClock().now(), source, sink)
+    push_child.main(tmp_path / "new", times(SystemClock()), source, sink)
 
     answers, data = [], sink.getvalue()
     while data:

@@ -4,6 +4,7 @@ import shlex
 
 import pytest
 
+from emulator.cli import background
 from emulator.cli.background import clock_told, command, flags, lines
 from emulator.cli.main import build
 from emulator.config import FLAGS, OPTIONS, flag_of, load
@@ -134,3 +135,29 @@ def test_what_a_start_finds_is_in_the_users_language(tmp_path):
 
     assert "函数 hello 的触发器 q：队列 'orders' 不存在" in shown
     assert "/f.yml:1:1: timeout 必须是整数" in shown
+
+
+def test_start_in_the_background_waits_for_the_certificates(tmp_path, monkeypatch):
+    """The pages name their files: the emulator's answer to who asks for its proxy comes when these are there."""
+    asked = []
+
+    class Client:
+        def admin(self, method, page):
+            asked.append(page)
+            return {"hooks": 0}
+
+        def admin_address(self, page, member):
+            asked.append(page)
+
+    class Process:
+        pid, returncode = 1, None
+
+        def poll(self):
+            return None
+
+    monkeypatch.setattr(background, "_spawn", lambda *_: Process())
+    monkeypatch.setattr(background, "_serves", lambda *_: True)
+    monkeypatch.setattr("emulator.cli.client.connect", lambda *_, **__: Client())
+    background.launch(settings_of([], tmp_path))
+
+    assert asked[-1] == "proxy"

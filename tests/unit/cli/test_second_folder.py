@@ -15,6 +15,7 @@ from emulator.cli.endpoint import Running, registry, running, with_ports
 from emulator.config import AUTO_PORT, Config, load
 from emulator.gateway.server import PortInUse
 from emulator.kernel.frozen import replace
+from emulator.kernel.tied import Starter
 
 
 @pytest.fixture
@@ -255,11 +256,11 @@ async def test_auto_goes_on_where_a_port_was_taken_since_it_was_found_free(monke
         monkeypatch.setattr(endpoint, "DEFAULT_HTTPS_PORT", port + 1)
         config = Config(state=tmp_path / "state", port=AUTO_PORT, https_port=AUTO_PORT)
 
-        emulator = await started(config)
+        emulator = await started(config, Starter())
         try:
             assert (emulator.config.port, emulator.config.https_port) == (port + 2, port + 3)
             with pytest.raises(PortInUse):
-                await started(replace(config, state=tmp_path / "other", port=listener.getsockname()[1]))
+                await started(replace(config, state=tmp_path / "other", port=listener.getsockname()[1]), Starter())
         finally:
             await emulator.stop()
 

@@ -25,7 +25,7 @@ from emulator.http.certificate_files import (
     leaf_path,
 )
 from emulator.http.certificates import CertificateAuthority, MintingFailed, NameRefused
-from emulator.kernel.clock import DAY, SystemClock, VirtualClock
+from emulator.kernel.clock import DAY, FURTHEST, AdjustableClock, SystemClock, VirtualClock
 
 CLOUD = "123.cn-hangzhou.fc.aliyuncs.com"
 NAME = "shop.api.localhost"
@@ -137,7 +137,7 @@ def test_a_stolen_key_cannot_pose_as_another_site(ca, tmp_path):
     """A leaf for a foreign name, signed by the authority's own key, is refused by clients that trust it."""
     program = (
         "import sys; from pathlib import Path; from emulator.http import minting; "
-        "folder = Path(sys.argv[1]); now = int(sys.argv[2]); "
+        "folder = Path(sys.argv[1]); now = (int(sys.argv[2]),) * 2; "
         "key, issuer = minting._authority(folder, now, []); "
         "minting._mint_leaf(folder, 'www.example.com', now, key, issuer)"
     )
@@ -275,6 +275,36 @@ async def test_a_renewed_authority_keeps_its_key(an_authority, tmp_path):
 
     assert before.key_id == after.key_id
     assert after.not_after - before.not_after == 320 * DAY
+
+
+@pytest.mark.parametrize("offset_ms", [-2000 * DAY, 0, 500 * DAY, 9000 * 365 * DAY], ids=str)
+async def test_certificates_are_valid_by_the_machine_s_time_and_the_emulator_s(an_authority, tmp_path, offset_ms):
+    """Clients outside have the machine's time; programs under libfaketime have the emulator's."""
+    clock = AdjustableClock()
+    clock.restore(offset_ms, None)
+    clock.freeze(min(clock.now(), FURTHEST))
+    authority = an_authority(tmp_path / "ca", clock=clock)
+
+    await authority.context(NAME)
+
+    handshake(tmp_path / "ca" / "ca.pem", leaf_path(tmp_path / "ca", NAME), NAME)
+    for path in (tmp_path / "ca" / "ca.pem", leaf_path(tmp_path / "ca", NAME)):
+        begin, end = certificate(path).not_valid_before_utc, certificate(path).not_valid_after_utc
+        assert begin.timestamp() * 1000 < clock.now()
+        assert end.timestamp() * 1000 > min(clock.now(), FURTHEST - 10 * 366 * DAY)
+
+
+async def test_a_clock_that_is_moved_ahead_leaves_https_usable(an_authority, tmp_path):
+    """What is renewed then goes on being valid now."""
+    clock = AdjustableClock()
+    authority = an_authority(tmp_path / "ca", clock=clock)
+    first = await authority.context(NAME)
+
+    clock.restore(400 * DAY, None)
+    renewed = await authority.context(NAME)
+
+    assert renewed is not first
+    handshake(tmp_path / "ca" / "ca.pem", leaf_path(tmp_path / "ca", NAME), NAME)
 
 
 async def test_a_custom_domain_widens_the_authority(an_authority, ca, tmp_path):

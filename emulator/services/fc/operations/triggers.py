@@ -151,7 +151,7 @@ def _render_domain(domain: Domain) -> dict[str, Any]:
 
 
 @operation("CreateCustomDomain", "POST /custom-domains", api=EVERY_API)
-def create_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
+async def create_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Create a domain.
 
     Raises: InvalidArgument, DomainNameAlreadyExists.
@@ -167,6 +167,7 @@ def create_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Respons
         modified_at=call.now,
     )  # fmt: skip
     fc.sources.domains.put(domain)
+    await fc.sources.domains.served(domain)
     return codec.tagged_answer(call, _render_domain(domain), domain.etag)
 
 
@@ -189,7 +190,7 @@ def _domain(fc: FunctionCompute, call: OperationRequest) -> Domain:
 
 
 @operation("UpdateCustomDomain", "PUT /custom-domains/{domain}", api=EVERY_API)
-def update_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
+async def update_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Change a domain; omitted members stay as they are, others are replaced as a whole.
 
     Raises: DomainNameNotFound, PreconditionFailed, InvalidArgument.
@@ -201,6 +202,7 @@ def update_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Respons
     config = {**old.config, **_domain_config(body, api)}
     domain = old.updated(call.now, config=config, api=api)
     fc.sources.domains.put(domain)
+    await fc.sources.domains.served(domain)
     return codec.tagged_answer(call, _render_domain(domain), domain.etag)
 
 

@@ -81,8 +81,7 @@ class EventSources:
             self.triggers.watchers.append(ObjectTriggers(ports.buckets))
 
     async def start(self) -> None:
-        """Act on stored triggers and domains: arm timers, register host names; some in each turn of the loop."""
-        await self.domains.start()
+        """Act on stored triggers: arm timers, register host names; some in each turn of the loop."""
         for watcher in self.triggers.watchers:
             await asyncio.sleep(0)
             await watcher.start()

@@ -179,6 +179,15 @@ class Domains(CountingStore):
         self._put(_DOMAINS, domain)
         self._database.after_commit(lambda failure: None if failure else self._allow(domain))
 
+    async def served(self, domain: Domain) -> None:
+        """Wait until a domain that was written can be called, over HTTPS too if it is for that.
+
+        Raises: CommitFailed.
+        """
+        await self._database.committed()
+        if self._names is not None and domain.https:
+            await self._names.certified()
+
     def delete(self, domain: Domain) -> None:
         """Remove a domain; its name is no longer answered, unless another has taken it."""
         self._delete(_DOMAINS, "name = ?", (domain.name,))

@@ -6,7 +6,7 @@ Source: HttpEndpoint page; FAQ on push time-outs for which answers count. That r
 import asyncio
 import ipaddress
 import ssl
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
 from emulator.auth.push import PushSigner, SigningFailed, string_to_sign
@@ -80,10 +80,14 @@ connection fails and is retried only seconds later."""
 _ANSWER_BYTES = 1024 * 1024
 
 
-class GuardedClients:
-    """Clients that call only where *policy* allows; *trusted* is a file with further authorities for https."""
+Trusted = Callable[[], Awaitable[Path]]
+"""Returns a file of certificate authorities once it is there, or once it is known that it cannot be had."""
 
-    def __init__(self, policy: PushPolicy, trusted: Path | None) -> None:
+
+class GuardedClients:
+    """Clients that call only where *policy* allows; *trusted* returns a file with further authorities for https."""
+
+    def __init__(self, policy: PushPolicy, trusted: Trusted | None) -> None:
         self._policy = policy
         self._trusted = trusted
         self._clients: dict[tuple[bool, bool], HttpClient] = {}
@@ -94,8 +98,9 @@ class GuardedClients:
         secure = origin.scheme == "https" and not plain
         named = self._policy.names(origin.host)
         if secure and self._context is None:
+            file = await self._trusted() if self._trusted is not None else None
             # reading the system's authorities takes tens of milliseconds
-            self._context = await asyncio.get_running_loop().run_in_executor(None, _client_context, self._trusted)
+            self._context = await asyncio.get_running_loop().run_in_executor(None, _client_context, file)
         client = self._clients.get((secure, named))
         if client is None:
             client = self._clients[secure, named] = HttpClient(
@@ -120,7 +125,7 @@ class Pusher:
     """Pushes messages to web addresses, signed.
 
     *certificate_url* returns the address that serves the certificate. *home* finds function URLs, custom domains and
-    the like, which lead back here. *trusted* is a file with further certificate authorities for https.
+    the like, which lead back here. *trusted* returns a file with further certificate authorities for https.
     """
 
     def __init__(
@@ -132,7 +137,7 @@ class Pusher:
         *,
         certificate_url: Callable[[], str],
         home: Home = lambda host: None,
-        trusted: Path | None = None,
+        trusted: Trusted | None = None,
     ) -> None:
         self._signer = signer
         self._clock = clock

@@ -105,7 +105,7 @@ def test_proxies_in_the_way(environ, own, expected):
 
 def state_with_authority(folder, now_ms):
     """Return a state folder with an authority as the server makes it."""
-    minting.main([str(folder / "ca"), str(now_ms)])
+    minting.main([str(folder / "ca"), str(now_ms), str(now_ms)])
     return folder
 
 

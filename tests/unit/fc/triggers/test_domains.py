@@ -1,5 +1,6 @@
 """Custom domains as resources, and what requests to HTTP triggers are refused for."""
 
+import asyncio
 import json
 
 import pytest
@@ -8,6 +9,7 @@ from emulator.http.message import Headers, Request
 from emulator.kernel.errors import ServiceError
 from emulator.storage.rows import Row
 from emulator.wire.request import OperationRequest
+from tests.waiting import until
 
 ROUTE = {"path": "/*", "serviceName": "shop", "functionName": "order"}
 
@@ -20,6 +22,9 @@ class Names:
 
     def allow(self, host, *, https):
         self.there[host] = https
+
+    async def certified(self):
+        pass
 
     def forget(self, host):
         self.there.pop(host, None)
@@ -54,6 +59,28 @@ async def test_domain_is_created_got_updated_listed_and_deleted(site):
     assert gone.status == 204
     assert names.there == {}
     assert (await site.v1("GET", "/custom-domains/www.shop.example")).code == "DomainNameNotFound"
+
+
+async def test_domain_over_https_is_answered_for_when_its_certificate_is_there(site):
+    """Whoever made or changed it reads the authority's file next; one over HTTP waits for nothing."""
+    made = asyncio.Event()
+
+    class Certifying(Names):
+        async def certified(self):
+            assert self.there["www.shop.example"]
+            self.waiting = True
+            await made.wait()
+
+    names = site.fc.sources.domains._names = Certifying()
+    plain = await make_domain(site)
+    changing = asyncio.ensure_future(site.v1("PUT", "/custom-domains/www.shop.example", {"protocol": "HTTPS"}))
+    await until(lambda: getattr(names, "waiting", False))
+    was_answered = changing.done()
+    made.set()
+
+    assert plain.status == 200
+    assert not was_answered
+    assert (await changing).body["protocol"] == "HTTPS"
 
 
 @pytest.mark.parametrize(

@@ -139,6 +139,7 @@ class Site:
 
     async def __aenter__(self):
         self.service.start()
+        self.service.deliver()
         return self
 
     async def __aexit__(self, *error):

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import shutil
 import ssl
 
 from cryptography import x509
@@ -105,9 +106,18 @@ async def test_a_push_that_cannot_be_signed_is_tried_again(new_site):
         assert site.reports()[0].last_result == "no key today"
 
 
+def there(path):
+    """Return what finds the file of authorities at once."""
+
+    async def find():
+        return path
+
+    return find
+
+
 async def test_tls_receivers_with_the_emulator_s_own_certificates_are_trusted(new_site, tmp_path):
     """An address over https works when an authority that is trusted has signed its certificate."""
-    async with new_site(trusted=tmp_path / "ca.pem") as site:
+    async with new_site(trusted=there(tmp_path / "ca.pem")) as site:
         received = asyncio.Event()
 
         async def serve(reader, writer):
@@ -134,9 +144,42 @@ async def test_tls_receivers_with_the_emulator_s_own_certificates_are_trusted(ne
         assert site.reports()[0].last_result == "HTTP 204"
 
 
+async def test_the_first_push_over_tls_waits_for_the_authority(new_site, tmp_path):
+    """What is trusted is read once: without the authority, no push would reach such an address until the next start."""
+    asked, made = asyncio.Event(), asyncio.Event()
+
+    async def trusted():
+        asked.set()
+        await made.wait()
+        return tmp_path / "made.pem"
+
+    async def serve(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.0 204 X\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async with new_site(trusted=trusted) as site:
+        authority = ready_certificates.authority(CertificateAuthority)(
+            tmp_path / "ca", accepts=lambda name: True, clock=SystemClock()
+        )
+        server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=await authority.context("localhost"))
+        site.topic()
+        site.subscribe(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/")
+        site.publish()
+        await asked.wait()
+        shutil.copy(tmp_path / "ca" / "ca.pem", tmp_path / "made.pem")
+        made.set()
+        await site.settle()
+        server.close()
+        await authority.close()
+
+        assert site.reports()[0].last_result == "HTTP 204"
+
+
 async def test_tls_receivers_nobody_vouches_for_are_not(new_site, tmp_path):
     """The certificate is checked."""
-    async with new_site(trusted=tmp_path / "nothing.pem") as site:
+    async with new_site(trusted=there(tmp_path / "nothing.pem")) as site:
         authority = ready_certificates.authority(CertificateAuthority)(
             tmp_path, accepts=lambda name: True, clock=SystemClock()
         )
