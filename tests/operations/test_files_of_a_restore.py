@@ -65,20 +65,21 @@ async def test_a_package_whose_removal_was_decided_before(tmp_path):
 
 
 async def test_a_package_that_is_sent_again_while_the_old_one_goes(tmp_path, monkeypatch):
-    """A function made of the same bytes right after a reset keeps them."""
+    """A function made of the same bytes during a reset waits for its end, and keeps them."""
     async with running(tmp_path) as site:
         made = fc("CreateFunction", "POST", "/functions", function("f"))
         await perform(site, made)
         released, again = site.emulator.services.release, []
 
         async def release(files):
-            again.append(await site.apart(made))
+            again.append(asyncio.ensure_future(site.apart(made)))
+            await asyncio.sleep(0)
             await released(files)
 
         monkeypatch.setattr(site.emulator.services, "release", release)
         await perform(site, admin("POST", "reset"))
 
-        assert [each.status for each in again] == [200]
+        assert [(await each).status for each in again] == [200]
         assert await whole(site, tmp_path)
 
 

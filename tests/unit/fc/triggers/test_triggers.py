@@ -288,23 +288,23 @@ triggers:
     assert listed[0]["triggerType"] == "eventbridge"
     assert '"QueueName":"orders"' in listed[0]["triggerConfig"].replace(" ", "")
     assert problems[:6] == [
-        "4: the trigger 'orders': the field 'coment' is not known and ignored",
-        "5: the trigger 'tick' is left out: there is no type 'timmer'; did you mean timer?",
-        "7: the trigger 'daily' is left out: triggerConfig.cronExpression 'every day' is invalid: "
+        "4:5: the trigger 'orders': the field 'coment' is not known and ignored",
+        "5:5: the trigger 'tick' is left out: there is no type 'timmer'; did you mean timer?",
+        "7:5: the trigger 'daily' is left out: triggerConfig.cronExpression 'every day' is invalid: "
         "a cron expression has six fields, seconds first; here are 2",
-        "8: the trigger 'web': the field 'authTyp' is not known and ignored; did you mean authType?",
-        "9: the trigger 'nowhere' is left out: "
+        "8:5: the trigger 'web': the field 'authTyp' is not known and ignored; did you mean authType?",
+        "9:5: the trigger 'nowhere' is left out: "
         "queue is required for a trigger of type mns_queue: the name of the queue",
-        "10: the trigger 'list' is left out: there is no type '['timer']'; did you mean timer?",
+        "10:5: the trigger 'list' is left out: there is no type '['timer']'; did you mean timer?",
     ]
     assert problems[6].startswith(
-        "11: the trigger 'bird' is left out: there is no type 'carrier-pigeon'; the types are "
+        "11:5: the trigger 'bird' is left out: there is no type 'carrier-pigeon'; the types are "
     )
     assert "mns_queue, mns_topic" in problems[6]
     assert problems[7:] == [
-        "12: the trigger 'spelt' is left out: queue 'my_orders' is invalid: "
+        "12:5: the trigger 'spelt' is left out: queue 'my_orders' is invalid: "
         "a queue is named in letters, digits and '-'",
-        "13: the trigger 'news' is left out: sourceArn 'acs:mns:::/topics/order_news' is invalid: "
+        "13:5: the trigger 'news' is left out: sourceArn 'acs:mns:::/topics/order_news' is invalid: "
         "it must name a topic, in letters, digits and '-'",
     ]
 
