@@ -17,6 +17,15 @@ ASKED = "return window.asked"
 PASS = "version: v1\ntype: flow\nsteps:\n- {type: pass, name: only}\n"
 
 
+@pytest.fixture
+def still(localyun):
+    """No delivery of the scene is tried again meanwhile, and all that was begun has ended."""
+    localyun.clock.freeze()
+    localyun.settle()
+    yield
+    localyun.clock.unfreeze()
+
+
 @pytest.fixture(autouse=True)
 def _english(console, localyun):
     resize(console, 1280, 900)
@@ -76,6 +85,7 @@ def test_page_shows_what_has_changed_before_all_its_scripts_were_there(console, 
     assert eventually(console, lambda: console.execute_script(FETCHED))
 
 
+@pytest.mark.usefixtures("still")
 def test_overview_asks_for_parts_of_it(console, localyun):
     """A request of a client is in the list of what just happened; nothing else of the page is made anew."""
     looked_at(console, localyun, "/")
