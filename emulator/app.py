@@ -21,7 +21,7 @@ from emulator.adapters.changed_rows import CHANGED_ROWS
 from emulator.addresses import Addresses
 from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
 from emulator.auth.policy import Facts
-from emulator.config import Config
+from emulator.config import Config, ConfigError
 from emulator.console import front as console_front
 from emulator.console.changes import EVERYTHING, Changes
 from emulator.console.front import Bridge, ConsoleFront, Pages, Sessions
@@ -432,16 +432,29 @@ class Emulator:
 
         Without a *scope* the clock returns to the machine's time too.
         """
-        async with self._lab.checkpoints.kept_out():  # a restore that runs meanwhile would be half deleted
-            if any(scope.values()) and not scope.get("service"):
+        answer = await self._lab.alone(partial(self._reset, scope), "reset")
+        if not any(scope.values()) and (error := await asyncio.shield(self._redeployed)) is not None:
+            raise error
+        return answer
+
+    async def _reset(self, scope: Mapping[str, str]) -> dict[str, Any]:
+        if any(scope.values()) and not scope.get("service"):
+            return await self.services.reset(scope)
+        with self._entrance.closed():  # until the resources of the configuration are there again
+            if scope.get("service"):
                 return await self.services.reset(scope)
-            with self._entrance.closed():  # until the resources of the configuration are there again
-                if scope.get("service"):
-                    return await self.services.reset(scope)
-                await self._lab.forget(self.services.forget)
-                await self.services.seed()
-        await self._deploy_declared(self.services)
+            await self._lab.forget(self.services.forget)
+            await self.services.seed()
+        self._redeployed = self._background.spawn(self._deploy_again(), "deploy")
         return {"status": "reset"}
+
+    async def _deploy_again(self) -> ConfigError | None:
+        """Deploy what the configuration names; return why that has failed, for the caller of the reset."""
+        try:
+            await self._unless_stopped(self._deploy_declared(self.services))
+        except ConfigError as error:
+            return error
+        return None
 
     async def _deploy_declared(self, services: "Composition") -> None:
         """Deploy the files that the configuration names, then inject the faults that it names."""
@@ -451,10 +464,12 @@ class Emulator:
 
     async def remove_account(self, account: str) -> bool:
         """Delete an account, its key and its resources; return whether it existed."""
-        async with self._lab.checkpoints.kept_out():
-            there = self.services.accounts.has(account)
-            if there:
-                await self._lab.remove_account(AccountId(account))
+        return await self._lab.alone(partial(self._remove_account, AccountId(account)), "remove an account")
+
+    async def _remove_account(self, account: AccountId) -> bool:
+        there = self.services.accounts.has(account)
+        if there:
+            await self._lab.remove_account(account)
         return there
 
     def stop_soon(self) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from emulator.gateway.journal import Journal
 from emulator.gateway.traffic import OpenRequests
@@ -29,6 +29,9 @@ from emulator.lab.sinks import Sinks
 from emulator.storage.database import Database
 from emulator.storage.exchange import empty
 from emulator.storage.migration import Schema
+from emulator.storage.steps import performed
+
+T = TypeVar("T")
 
 
 class Conditions(Protocol):
@@ -219,6 +222,16 @@ class Lab:
         """Hold further effects, and wait for saving and restoring under way."""
         await self.ordering.close()
         await self.checkpoints.close()
+
+    async def alone(self, work: Callable[[], Awaitable[T]], what: str) -> T:
+        """Return what *work* returns, which comes to its end though its caller goes away.
+
+        No checkpoint is saved or restored meanwhile: what is deleted would be half there again.
+        """
+        begin: Callable[[], Awaitable[T] | T] = work
+        done = await self.checkpoints.alone(performed(self._database, begin), what)
+        self._database.eras.keep_up()  # who has asked for it goes on in what it has brought
+        return done
 
     async def forget(self, forget: Callable[[], Awaitable[None]]) -> None:
         """Empty the tables of the services and return to the system's time; *forget* drops state outside of tables."""

@@ -211,7 +211,7 @@ async def test_a_scoped_reset_that_has_waited_for_a_restore_is_made(tmp_path):
         await furnished(site)
         await perform(site, mns("PUT", "/queues/more", "<Queue/>"), admin("POST", f"checkpoints/{BASE}"))
         checkpoints = site.emulator._lab.checkpoints
-        async with checkpoints.kept_out():
+        async with checkpoints._lock:
             restored = asyncio.create_task(site.apart(admin("POST", f"checkpoints/{BASE}/restore")))
             await until(lambda: len(checkpoints._lock._waiters or ()) == 1)
             reset = asyncio.create_task(site.apart(admin("POST", "reset", service="mns")))

@@ -3,6 +3,11 @@
 import asyncio
 import json
 
+import pytest
+
+from emulator import config
+from emulator.composition import Composition
+from emulator.deploy.seeds import Seeds
 from emulator.oss.store import ObjectStore
 from tests.operations.calling import running
 from tests.operations.test_files_of_a_restore import perform
@@ -50,7 +55,7 @@ async def test_an_account_that_is_removed_twice_at_once(tmp_path):
     """The second removal finds none."""
     async with running(tmp_path) as site:
         await perform(site, admin("POST", "accounts", accountId="77"))
-        async with site.emulator._lab.checkpoints.kept_out():
+        async with site.emulator._lab.checkpoints._lock:
             removals = [asyncio.create_task(site.apart(admin("DELETE", "accounts/77"))) for _ in range(2)]
             await until(lambda: len(site.emulator._lab.checkpoints._lock._waiters or ()) == 2)
 
@@ -85,29 +90,64 @@ async def test_a_restart_while_a_checkpoint_is_being_restored(tmp_path, monkeypa
         assert steps == ["suspend", "resume"] * 2
 
 
-async def test_a_caller_who_goes_away_while_all_is_being_ended(tmp_path, monkeypatch):
-    """What has been ended goes on all the same."""
-    async with running(tmp_path) as site:
-        services, reached, resumed = site.emulator.services, asyncio.Event(), []
-        suspend, resume = services.suspend, services.resume
+@pytest.mark.parametrize("scope", ["everything", "mns", "an account"])
+async def test_a_caller_who_goes_away(tmp_path, monkeypatch, scope):
+    """What was asked for comes to its end all the same: it would be half done."""
+    wanted = {
+        "everything": admin("POST", "reset"),
+        "mns": admin("POST", "reset", service="mns"),
+        "an account": admin("DELETE", "accounts/77"),
+    }
+    (tmp_path / "localyun.yaml").write_text("buckets: [own]\nqueues: {own: {}}\ndeploy: [one.yml]\n")
+    (tmp_path / "one.yml").touch()
+    deployed = []
 
-        async def suspended():
-            await suspend()
-            reached.set()
-            await asyncio.Event().wait()
+    async def run(seeds, command, environment):
+        deployed.append(command[-1])
+        return 0, ""
+
+    monkeypatch.setattr(Seeds, "_run", run)
+    async with running(tmp_path, resources=config.load({}, {}, tmp_path).config.resources) as site:
+        await perform(site, admin("POST", "accounts", accountId="77"), mns("PUT", "/queues/more", "<Queue/>"))
+        deployed.clear()
+        resume = site.emulator.services.resume
+        open_requests = site.emulator._open_requests._in_work
+        reached, gone = asyncio.Event(), asyncio.Event()
 
         async def going_on():
+            reached.set()
+            await gone.wait()
             await resume()
-            resumed.append(True)
 
-        monkeypatch.setattr(services, "suspend", suspended)
-        monkeypatch.setattr(services, "resume", going_on)
-        reset = asyncio.create_task(site.apart(admin("POST", "reset")))
+        monkeypatch.setattr(site.emulator.services, "resume", going_on)
+        monkeypatch.setattr(Composition, "_reset_service", held(Composition._reset_service, reached, gone))
+        asked = asyncio.create_task(site.apart(wanted[scope]))
         await reached.wait()
-        reset.cancel()
-        await until(lambda: resumed)
+        asked.cancel()
+        await until(lambda: not open_requests)
+        gone.set()
+        await until(lambda: not site.emulator._lab.checkpoints._under_way and not site.emulator._background)
+        queues = [name for (name,) in site.rows("SELECT name FROM mns_queues ORDER BY name")]
+        buckets = site.rows("SELECT name FROM oss_buckets")
+        accounts = site.rows("SELECT account FROM ram_accounts WHERE account = '77'")
 
         assert (await perform(site, mns("PUT", "/queues/q", "<Queue/>"))).status == 201
+
+    assert queues == (["more", "own"] if scope == "an account" else ["own"])
+    assert buckets == [("own",)]
+    assert len(accounts) == (0 if scope == "an account" else 1)
+    assert len(deployed) == (1 if scope == "everything" else 0)
+
+
+def held(reset, reached, gone):
+    """Return *reset* so that it tells when it is called, and waits for the caller to have gone."""
+
+    async def resetting(composition, service):
+        reached.set()
+        await gone.wait()
+        await reset(composition, service)
+
+    return resetting
 
 
 async def test_what_is_due_while_the_tables_are_replaced(tmp_path):

@@ -8,8 +8,8 @@ saved itself is examined first, and the old state comes back when the services c
 import asyncio
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterator
-from contextlib import asynccontextmanager, closing, contextmanager
+from collections.abc import Callable, Collection, Coroutine, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -89,8 +89,8 @@ class Checkpoints:
         if (leftovers := self._store.set_leftovers_aside()) is not None:
             await asyncio.to_thread(self._store.discard, leftovers)
 
-    async def _alone(self, work: Coroutine[Any, Any, T], what: str) -> T:
-        """Run *work* to its end, one at a time; a cancelled caller does not cancel it."""
+    async def alone(self, work: Coroutine[Any, Any, T], what: str) -> T:
+        """Run *work* to its end while no other changes the whole state; a cancelled caller does not cancel it."""
 
         async def locked() -> T:
             begin("")  # what runs on after a restore has no request as its cause
@@ -106,20 +106,13 @@ class Checkpoints:
             task.add_done_callback(_tell_failure)  # the caller, who would get the error, is gone
             raise
 
-    @asynccontextmanager
-    async def kept_out(self) -> AsyncIterator[None]:
-        """Block saving and restoring of checkpoints while the context lasts."""
-        async with self._lock:
-            self._database.eras.keep_up()  # nothing has been decided before
-            yield
-
     async def save(self, name: str) -> About:
         """Save the present state, replacing an earlier checkpoint of that name.
 
         Raises: LabError (InvalidParameter); OSError, sqlite3.Error when it cannot be written.
         """
         check_name(name)
-        return await self._alone(self._save_as(name), f"save {name}")
+        return await self.alone(self._save_as(name), f"save {name}")
 
     async def _save_as(self, name: str) -> About:
         draft = await asyncio.to_thread(self._store.draft)
@@ -195,7 +188,7 @@ class Checkpoints:
         Raises: LabError (InvalidParameter, NotFound, InvalidCheckpoint).
         """
         check_name(name)
-        about = await self._alone(self._restore(name), f"restore {name}")
+        about = await self.alone(self._restore(name), f"restore {name}")
         self._database.eras.keep_up()  # who has asked for it goes on in what it has brought
         return about
 
@@ -287,7 +280,7 @@ class Checkpoints:
         Raises: LabError (InvalidParameter, InvalidCheckpoint).
         """
         check_name(name)
-        return await self._alone(self._unpack(name, offset, piece, last=last), f"import {name}")
+        return await self.alone(self._unpack(name, offset, piece, last=last), f"import {name}")
 
     async def _unpack(self, name: str, offset: int, piece: bytes, *, last: bool) -> About | None:
         about = await asyncio.to_thread(self._take_in, name, offset, piece, last=last)
