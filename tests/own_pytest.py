@@ -37,8 +37,12 @@ FORKED = ("-p", "tests.kits")
 
 
 def environment() -> dict[str, str]:
-    """Return the variables of this process without those of localyun and of pytest."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(("LOCALYUN_", "PYTEST_"))}
+    """Return the variables of this process without those of localyun and of pytest; the system stays as it is."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name == "LOCALYUN_WITHOUT" or not name.startswith(("LOCALYUN_", "PYTEST_"))
+    }
 
 
 def run_pytest(

@@ -4,9 +4,12 @@ import asyncio
 import os
 import select
 
+import pytest
+
 from emulator import config
 from emulator.app import Emulator
 from emulator.deploy.seeds import Seeds
+from emulator.kernel import system
 from tests.operations.calling import running
 from tests.waiting import until
 
@@ -38,6 +41,7 @@ async def test_a_start_that_deploys_is_stopped_at_once(tmp_path, monkeypatch):
     assert run[1:] == ["ended"]
 
 
+@pytest.mark.skipif(not system.SESSIONS, reason="there are no sessions here, by which what a shell starts is known")
 async def test_what_a_command_has_started_ends_with_the_emulator(tmp_path):
     """The shell that runs it is not alone: what it waits for would serve the next emulator of the folder too."""
     pipe = tmp_path / "pipe"

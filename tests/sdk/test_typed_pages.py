@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from emulator.kernel.frozen import frozen
-from tests import commands
+from tests import commands, own_pytest
 from tests.architecture.test_snippets import FENCED, indented
 from tests.sdk import shells
 
@@ -363,8 +363,7 @@ def shell(tmp_path):
     write("pytest", shells.pytest("-p", "localyun"))
     folder = tmp_path / "empty"
     folder.mkdir()
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("LOCALYUN_", "PYTEST_"))}
-    environment = inherited | {
+    environment = own_pytest.environment() | {
         "LOCALYUN_PORT": "0", "LOCALYUN_HTTPS_PORT": "0", "PYTHONPATH": str(ROOT), "SHELL": "/bin/sh",
         "LC_ALL": "C.UTF-8", "BROWSER": "true", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}", **commands.shared(),
