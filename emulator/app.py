@@ -10,7 +10,7 @@ Two emulators can live in one process; nothing here or below keeps state outside
 import asyncio
 import logging
 import os
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from emulator.adapters.changed_rows import CHANGED_ROWS
 from emulator.addresses import Addresses
 from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
 from emulator.auth.policy import Facts
-from emulator.config import Config, ConfigError
+from emulator.config import Config
 from emulator.console import front as console_front
 from emulator.console.changes import EVERYTHING, Changes
 from emulator.console.front import Bridge, ConsoleFront, Pages, Sessions
@@ -48,6 +48,7 @@ from emulator.lab import admin as lab_admin
 from emulator.lab import doubles_admin
 from emulator.lab.clock_table import load_clock
 from emulator.lab.service import Bench, Lab, keep_series, next_series
+from emulator.resets import Resets
 from emulator.storage.database import Database
 from emulator.storage.exchange import finish_interrupted
 from emulator.storage.folder import StateFolder, scratch_folder, sweep_scratch
@@ -229,7 +230,15 @@ class Emulator:
         database.lock.set_patience(waits=False)
         loaded.set_result(None)
         self._is_loaded = True
-        await self._unless_stopped(self._deploy_declared(services))
+        self._resets = Resets(
+            services,
+            lab,
+            close_door=self._entrance.closed,
+            surroundings=self._addresses.surroundings,
+            stopped=self.stopped,
+            background=self._background,
+        )
+        await self._resets.deploy()
         if services.declared is not None and not self.stopped.is_set():
             self._background.spawn(self._run_commands(services.declared), "hooks")
 
@@ -237,19 +246,6 @@ class Emulator:
         """Run the commands that the configuration names; they may read the file of certificates."""
         await self._bundle.settled()
         await declared.ready(self._addresses.surroundings())
-
-    async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> None:
-        """Wait for *work*, but break it off when a signal or a request asks for the end meanwhile."""
-        working = asyncio.ensure_future(work)
-        stopping = asyncio.ensure_future(self.stopped.wait())
-        try:
-            await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            stopping.cancel()
-            working.cancel()
-        await asyncio.wait([working])
-        if not working.cancelled():
-            working.result()
 
     def _console(self, services: "Composition", lab: Lab) -> ConsoleFront:
         """Return the front of the console, whose pages are imported with the first request."""
@@ -428,49 +424,12 @@ class Emulator:
         return [line for line in self._journal.since_mark() if line.get("service") != "admin"]
 
     async def reset(self, scope: Mapping[str, str]) -> dict[str, Any]:
-        """Delete the state of all services, or of the resource or service in *scope*; functions of the folder stay.
-
-        Without a *scope* the clock returns to the machine's time too.
-        """
-        answer = await self._lab.alone(partial(self._reset, scope), "reset")
-        if not any(scope.values()) and (error := await asyncio.shield(self._redeployed)) is not None:
-            raise error
-        return answer
-
-    async def _reset(self, scope: Mapping[str, str]) -> dict[str, Any]:
-        if any(scope.values()) and not scope.get("service"):
-            return await self.services.reset(scope)
-        with self._entrance.closed():  # until the resources of the configuration are there again
-            if scope.get("service"):
-                return await self.services.reset(scope)
-            await self._lab.forget(self.services.forget)
-            await self.services.seed()
-        self._redeployed = self._background.spawn(self._deploy_again(), "deploy")
-        return {"status": "reset"}
-
-    async def _deploy_again(self) -> ConfigError | None:
-        """Deploy what the configuration names; return why that has failed, for the caller of the reset."""
-        try:
-            await self._unless_stopped(self._deploy_declared(self.services))
-        except ConfigError as error:
-            return error
-        return None
-
-    async def _deploy_declared(self, services: "Composition") -> None:
-        """Deploy the files that the configuration names, then inject the faults that it names."""
-        if services.declared is not None:
-            await services.declared.deploy(self._addresses.surroundings())
-        services.arm_faults()
+        """Delete the state in *scope*, without one all of it; see `Resets.reset`."""
+        return await self._resets.reset(scope)
 
     async def remove_account(self, account: str) -> bool:
         """Delete an account, its key and its resources; return whether it existed."""
-        return await self._lab.alone(partial(self._remove_account, AccountId(account)), "remove an account")
-
-    async def _remove_account(self, account: AccountId) -> bool:
-        there = self.services.accounts.has(account)
-        if there:
-            await self._lab.remove_account(account)
-        return there
+        return await self._resets.remove_account(AccountId(account))
 
     def stop_soon(self) -> None:
         """End the emulator after the present answer."""
