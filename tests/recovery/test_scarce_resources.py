@@ -209,8 +209,8 @@ def test_without_processes_cold_calls_fail_and_then_work_again(new_emulator, fun
     """A warm function goes on; a cold one is told why; everything works once processes can be started."""
     emulator = new_emulator(functions)
     user = as_nobody if os.getuid() == 0 else None
+    emulator.before_exec = user or (lambda: None)  # not forked: what it forks from in turn would be no child of it
     if user is not None:
-        emulator.before_exec = user
         for path in (emulator.folder, functions, *functions.rglob("*")):
             os.chown(path, NOBODY, NOBODY)
     emulator.start()

@@ -637,7 +637,8 @@ def test_signals_reach_the_command_of_an_emulator_of_its_own(tmp_path):
     """SIGINT and SIGTERM are passed on; a command that is ended by one gives 128 and its number; the emulator ends."""
     code = (
         "import os, signal, time\n"
-        "signal.signal(signal.SIGINT, lambda *_: print('interrupted', flush=True))\n"
+        # not by print, which it may interrupt
+        "signal.signal(signal.SIGINT, lambda *_: os.write(1, b'interrupted\\n'))\n"
         "print('ready', os.environ['LOCALYUN_STATE'], flush=True)\n"
         "while True: time.sleep(0.05)"
     )
