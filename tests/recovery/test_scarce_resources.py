@@ -115,9 +115,9 @@ def test_a_state_folder_that_cannot_be_written_is_named(new_emulator):
     assert emulator.fc2().get_service("kept").data["serviceName"] == "kept"
 
 
-@pytest.mark.parametrize("handles", [8, 10, 13, 16])
+@pytest.mark.parametrize("handles", [8, 10, 13, 14])
 def test_a_start_without_enough_file_handles_says_so(tmp_path, functions, handles):
-    """Wherever they end: at the state file, at a port, while modules load or while functions are read."""
+    """Wherever they end: at the state file, at a port, or while modules load. From 16 on some starts succeed."""
     command = [sys.executable, "-m", "emulator", "start", "--port", "0", "--https-port", "0"]
     ended = subprocess.run(
         [*command, "--state", str(tmp_path / "state"), "--functions", str(functions)],
