@@ -60,6 +60,8 @@ async def test_what_a_command_has_started_ends_with_the_emulator(tmp_path):
     watched = select.poll()
     watched.register(end)
     try:
-        await until(lambda: any(events & select.POLLERR for _, events in watched.poll(0)))  # nobody reads any more
+        nobody_reads = await until(lambda: any(events & select.POLLERR for _, events in watched.poll(0)))
     finally:
         os.close(end)
+
+    assert nobody_reads

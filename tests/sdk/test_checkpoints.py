@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import subprocess
 import zipfile
 
 import pytest
@@ -167,6 +168,25 @@ def test_a_state_travels_to_another_installation(localyun, tmp_path):
         assert described["Status"] == "Running"
         cli(other, "checkpoint", "import", str(file), "named")
         assert '"named"' in cli(other, "checkpoint", "list", "--json")
+
+
+def test_exports_at_once_write_a_file_once(localyun, tmp_path):
+    """One of those that want the same file has it, whole; a checkpoint that has a name of its own stays."""
+    localyun.queue("orders").send("one")
+    localyun.checkpoint("exported")
+    file = tmp_path / "state.localyun"
+    words = ["checkpoint", "export", str(file)]
+    environment = {**os.environ, **localyun.env}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    started = [commands.popen(words, cwd=tmp_path, env=environment, **pipes) for _ in range(6)]
+    told = [process.communicate(timeout=60)[1] for process in started]
+
+    assert sorted(process.returncode for process in started) == [0] + [1] * 5
+    assert sum("exists already" in each for each in told) == 5
+    assert [each["name"] for each in localyun.api.admin("GET", "checkpoints")["checkpoints"]] == ["exported"]
+    with Emulator() as other:
+        cli(other, "checkpoint", "import", str(file))
+        assert other.queue("orders").peek()[0].body == "one"
 
 
 def test_what_is_no_archive_is_refused(localyun, tmp_path):

@@ -3,7 +3,8 @@
 import json
 import os
 from argparse import ArgumentTypeError, Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -295,8 +296,10 @@ def _nonempty(members: dict[str, Any]) -> dict[str, Any]:
 
 _PIECE_BYTES = 16 * 1024 * 1024
 
-PRESENT = "exported"
-"""The name of the temporary checkpoint for an export of the present state."""
+
+def _passing_name() -> str:
+    """Return the name of a checkpoint that is deleted again: nobody else's, also when several commands run at once."""
+    return f"passing-{os.urandom(8).hex()}"
 
 
 def save_checkpoint(arguments: Namespace, settings: Settings) -> int:
@@ -323,15 +326,12 @@ def delete_checkpoint(arguments: Namespace, settings: Settings) -> int:
 def export_checkpoint(arguments: Namespace, settings: Settings) -> int:
     """Write a checkpoint, or the present state, to a file."""
     path = Path(arguments.file)
-    if not arguments.overwrite and os.path.lexists(path):
-        text = _("{file} exists already; choose another file, or overwrite it with --overwrite", file=path)
-        raise CommandFailed(text)
     client = connect(settings)
-    name = arguments.name or PRESENT
+    name = arguments.name or _passing_name()
     if not arguments.name:
         client.admin("POST", _checkpoint(name))
     try:
-        with system.drafted(path) as draft, draft.open("wb") as file:
+        with _taken(path, overwrite=arguments.overwrite), system.drafted(path) as draft, draft.open("wb") as file:
             while piece := client.admin_bytes(_checkpoint(name) + "/archive", offset=str(file.tell())):
                 file.write(piece)
                 progress(_("{bytes} bytes", bytes=file.tell()))
@@ -343,10 +343,31 @@ def export_checkpoint(arguments: Namespace, settings: Settings) -> int:
     return tell(arguments, _("wrote {file}", file=path), {"file": str(path), "bytes": path.stat().st_size})
 
 
+@contextmanager
+def _taken(path: Path, *, overwrite: bool) -> Iterator[None]:
+    """Take the name of a file that is written in the context, unless it exists and there is no *overwrite*.
+
+    Raises: CommandFailed; OSError.
+    """
+    if overwrite:
+        yield
+        return
+    try:
+        path.open("xb").close()
+    except FileExistsError as error:
+        text = _("{file} exists already; choose another file, or overwrite it with --overwrite", file=path)
+        raise CommandFailed(text) from error
+    try:
+        yield
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
 def import_checkpoint(arguments: Namespace, settings: Settings) -> int:
     """Import a checkpoint from a file; without a name for it, restore it at once."""
     client = connect(settings)
-    name = arguments.name or PRESENT
+    name = arguments.name or _passing_name()
     try:
         done = _upload(client, Path(arguments.file), name)
     except OSError as error:
